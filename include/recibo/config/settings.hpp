@@ -1,0 +1,151 @@
+// The typed configuration (contract section 6). Only config/ reads YAML; everybody else reads this.
+// Immutable once loaded: a reload makes a new one and swaps the shared_ptr (R38).
+#pragma once
+
+#include "recibo/core/clock.hpp"
+#include "recibo/core/secret.hpp"
+#include "recibo/transition/decide.hpp"
+#include "recibo/transition/workflow.hpp"
+#include "recibo/verify/keyring.hpp"
+#include "recibo/verify/scheme.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace recibo::config {
+
+struct listener {
+  std::string address;
+  std::uint16_t port = 0;  // 0: any free port; the one taken is in the log line "listening"
+};
+
+struct database {
+  secret url;        // any libpq URL or conninfo, several hosts too
+  secret owner_url;  // empty: the service URL migrates too
+  int pool = 8;
+};
+
+struct limits {
+  std::size_t body = 1 << 20;            // bytes
+  std::size_t header = 8 << 10;          // bytes of request line and headers
+  int connections = 20000;
+  std::size_t in_flight = 64u << 20;     // bytes of bodies not yet answered
+  std::chrono::milliseconds header_timeout{10'000};
+  std::chrono::milliseconds body_timeout{30'000};
+  std::chrono::milliseconds idle_timeout{75'000};  // keep-alive: longer than usual balancers' 60 s (K22)
+};
+
+struct record {
+  int writers = 2;
+  int batch = 128;
+  int queue = 4096;
+};
+
+// Least to most; `client` stands apart: it may accept operations and read those of its own name.
+enum class role { support, reader, operator_, admin, client };
+std::string_view to_string(role r) noexcept;
+
+struct token {
+  std::string name;
+  config::role role = role::reader;
+  bool payload = false;             // permission `payload`
+  std::string sha256;               // lower-case hex digest of the token
+  std::optional<sys_micros> expires;
+};
+
+// Where a value of the callback stands. Exactly one place; for a composite key several sources follow each other.
+struct source {
+  enum class place { json, header, query, form };
+  place from = place::json;
+  std::string name;                 // JSON Pointer, header (lower case), query or form field
+  std::optional<std::string> then;  // a JSON Pointer into the text found there, which is JSON itself
+  std::optional<verify::timestamp_format> format;  // for times
+  bool unsigned_accept = false;
+};
+using sources = std::vector<source>;  // one, or several for a composite key; empty: not configured
+
+struct item_rule {
+  std::string each, item_id, event;  // pointers; the last two relative to the element
+};
+
+struct extract {
+  sources request_id, idempotency_key, event, sequence, occurred_at, reference, amount, currency;
+  std::map<std::string, source> result;  // the allow-list (R39): name → source
+  std::optional<item_rule> items;
+};
+
+// What an unknown request ID means (R11).
+enum class unmatched { park, reject, register_, ignore };
+
+struct answer_rule {
+  std::optional<int> status;
+  // The literal body of a 2xx; empty optional: the contract's JSON. An empty string is `body: none`.
+  std::optional<std::string> body;
+  std::string content_type = "application/json";
+};
+
+struct answers {
+  // By disposition word ("conflict", "unprocessable", …): the status instead of the default.
+  std::map<std::string, int> status;
+  std::optional<std::string> body;
+  std::string content_type = "application/json";
+};
+
+struct rate {
+  double per_second = 0;
+  double burst = 0;
+};
+
+enum class content_rule { fields, bytes };
+
+struct provider {
+  std::string name;
+  verify::scheme verify;
+  verify::keyring keys;
+  config::extract extract;
+  // The provider's word → the workflow's event; "ignore" is kept as that word.
+  std::map<std::string, std::string, std::less<>> events;
+  std::string workflow;
+  config::unmatched unmatched = unmatched::park;
+  config::answers answers;
+  std::optional<config::rate> rate;
+  content_rule content = content_rule::fields;
+  transition::order_rule order = transition::order_rule::table;
+  std::chrono::milliseconds answer_within{10'000};
+  std::optional<std::chrono::seconds> silence_alert;
+  std::string public_url;  // for schemes that sign the URL
+};
+
+struct destination {
+  std::string name, url;
+  verify::keyring keys;
+  std::vector<std::string> events;  // patterns: "operation.*" or exact types
+  // Whether a notification of this type goes there.
+  bool subscribes(std::string_view type) const noexcept;
+};
+
+struct settings {
+  listener callbacks{"0.0.0.0", 8080}, api{"127.0.0.1", 8081};
+  config::database database;
+  config::limits limits;
+  config::record record;
+  std::vector<token> tokens;
+  std::map<std::string, provider, std::less<>> providers;
+  // Shared, because operations in flight keep the table they were read with.
+  std::map<std::string, std::shared_ptr<const transition::workflow>, std::less<>> workflows;
+  std::map<std::string, destination, std::less<>> destinations;
+  std::chrono::seconds retain_payloads{90 * 86400}, retain_deliveries{400 * 86400}, retain_operations{400 * 86400};
+  std::chrono::milliseconds drain_delay{5'000}, drain_timeout{30'000};
+  std::string log_level = "info", log_format = "json";
+  std::string otlp;
+  // SHA-256 over the file and everything it included, hex; shown by /v1/config and recibo_config_info.
+  std::string digest;
+};
+
+}  // namespace recibo::config

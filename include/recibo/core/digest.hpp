@@ -1,0 +1,47 @@
+// SHA-256 and the text forms of bytes. The only place outside verify and TLS that uses OpenSSL.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace recibo {
+
+using sha256_digest = std::array<std::uint8_t, 32>;
+
+sha256_digest sha256(std::string_view bytes);
+// The 32 bytes as text-less data, for PostgreSQL's bytea. Borrows.
+inline std::string_view binary(const sha256_digest& d) noexcept { return {reinterpret_cast<const char*>(d.data()), d.size()}; }
+
+std::string to_hex(std::string_view bytes);
+// nullopt: odd length or a character that is no hex digit. Either case.
+std::optional<std::string> from_hex(std::string_view text);
+
+std::string to_base64(std::string_view bytes);
+// Strict: the standard alphabet, right padding, right length, no blanks, no stray bits (policy strict-base64).
+std::optional<std::string> from_base64(std::string_view text);
+// Strict: the URL alphabet; padding may be absent, but not wrong.
+std::optional<std::string> from_base64url(std::string_view text);
+
+// Cryptographically random bytes. Aborts when the system has none.
+std::string random_bytes(std::size_t count);
+
+// Equal length and equal bytes, in time that depends on the length only.
+bool equal_constant_time(std::string_view a, std::string_view b) noexcept;
+
+// Length-prefixed fields, so that ("ab","c") and ("a","bc") differ (K05, decision 3): each field is
+// its length as four bytes, big-endian, then its bytes; an absent field is 0xffffffff and nothing.
+class canonical {
+ public:
+  canonical& add(std::string_view field);
+  canonical& add_absent();
+  canonical& add(const std::optional<std::string>& field) { return field ? add(std::string_view(*field)) : add_absent(); }
+  const std::string& bytes() const noexcept { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+}  // namespace recibo

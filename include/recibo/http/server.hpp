@@ -1,0 +1,67 @@
+// One listener: accepts connections, reads requests within bounds, hands them to a service, writes the answers,
+// drains. Everything runs on the one thread of the io_context it was given (decision 10).
+#pragma once
+
+#include "recibo/http/message.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace recibo::http {
+
+// What stands behind a listener.
+class service {
+ public:
+  virtual ~service() = default;
+  // Called with the head only (body empty), before `100 Continue` is sent or a body byte is awaited.
+  // An answer refuses the request there: unknown route, wrong method, unsupported coding.
+  virtual std::optional<response> refuse_early(const request& head) = 0;
+  // Called with the whole request. `request` lives until the returned coroutine has finished. Must not throw; what
+  // escapes is answered 503 and logged.
+  virtual boost::asio::awaitable<response> handle(request& whole) = 0;
+  // A handler that streams its answer (server-sent events) is not part of this interface.
+};
+
+struct server_options {
+  std::string name;  // "callbacks" or "api", for logs and metrics
+  std::string address;
+  std::uint16_t port = 0;
+  std::size_t body_limit = 1 << 20;
+  std::size_t header_limit = 8 << 10;
+  int connection_limit = 20000;
+  // Shared by all listeners of the thread: bytes of bodies being read or not yet answered; over it 503 at once.
+  std::size_t in_flight_limit = 64u << 20;
+  std::chrono::milliseconds header_timeout{10'000}, body_timeout{30'000}, idle_timeout{75'000};
+};
+
+class server {
+ public:
+  // Binds and listens (SO_REUSEPORT when `reuse_port`); throws boost::system::system_error when it cannot.
+  server(boost::asio::any_io_executor executor, server_options options, std::shared_ptr<service> behind, bool reuse_port = false);
+  ~server();
+  server(const server&) = delete;
+  server& operator=(const server&) = delete;
+
+  std::uint16_t port() const noexcept;
+  void start();
+  // Stops accepting, closes idle keep-alive connections, lets requests in hand finish with `Connection: close`.
+  void drain();
+  // Cuts what is left.
+  void stop();
+  int connections() const noexcept;
+  // Takes a new set of limits for connections accepted from now on.
+  void set_limits(const server_options& options);
+
+ private:
+  class impl;
+  std::shared_ptr<impl> impl_;
+};
+
+}  // namespace recibo::http

@@ -1,0 +1,30 @@
+// What was decided about a verified callback: the twelve words of contract section 4.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace recibo::transition {
+
+enum class disposition {
+  applied,            // recorded; a legal transition happened
+  redundant,          // recorded; says again what is already so
+  partial,            // recorded; some items or events of one request were applied
+  duplicate,          // same key, same content: the first answer's result again
+  stale,              // recorded as evidence; older than what is known; changed nothing
+  parked,             // recorded; its operation is not known yet
+  review,             // recorded; contradicts the state; a person will decide
+  conflict,           // same key, other content; recorded for review
+  unmapped,           // authentic and well-formed, its event is not in the provider's map
+  unprocessable,      // authentic but not understandable; kept with its raw body
+  unknown_operation,  // only with `unmatched: reject`; a count only
+  ignored,            // by rule; a count only
+};
+
+std::string_view to_string(disposition d) noexcept;
+std::optional<disposition> parse_disposition(std::string_view word) noexcept;
+
+// Whether the idempotency key is taken by a callback with this disposition (the matrix of contract section 4).
+bool claims_key(disposition d) noexcept;
+
+}  // namespace recibo::transition
