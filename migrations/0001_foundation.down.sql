@@ -1,0 +1,2 @@
+-- The role stays: other databases of the cluster may use it.
+DROP TABLE recibo.workflow_versions;

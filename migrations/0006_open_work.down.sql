@@ -1,0 +1,1 @@
+DROP TABLE recibo.payload_accesses, recibo.failed_callbacks, recibo.reviews;
