@@ -36,3 +36,15 @@ COMMENT ON COLUMN recibo.workflow_versions.definition IS 'Canonical JSON: states
 COMMENT ON COLUMN recibo.workflow_versions.first_used_at IS 'When the first replica loaded it.';
 
 GRANT SELECT, INSERT ON recibo.workflow_versions TO recibo_service;
+
+CREATE FUNCTION recibo.expect_rows(actual bigint, expected bigint) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+  IF actual <> expected THEN
+    RAISE EXCEPTION 'expected % rows, met %', expected, actual USING ERRCODE = 'RC001';
+  END IF;
+  RETURN true;
+END $$;
+COMMENT ON FUNCTION recibo.expect_rows(bigint, bigint) IS
+  'Fails the transaction when a statement met other rows than were decided on: COMMIT travels in the same round trip, so afterwards would be too late.';
+GRANT EXECUTE ON FUNCTION recibo.expect_rows(bigint, bigint) TO recibo_service;

@@ -82,19 +82,22 @@ COMMENT ON COLUMN recibo.failed_callbacks.first_seen_at IS 'When it first came.'
 COMMENT ON COLUMN recibo.failed_callbacks.last_seen_at IS 'When it last came.';
 
 CREATE TABLE recibo.payload_accesses (
+  id uuid PRIMARY KEY,
   delivery uuid NOT NULL,
   at timestamptz NOT NULL,
   actor text NOT NULL,
   operation uuid,
-  sequence integer,
-  CONSTRAINT payload_accesses_pkey PRIMARY KEY (delivery, at, actor)
+  sequence integer
 );
 COMMENT ON TABLE recibo.payload_accesses IS 'Who looked at which raw body, and when (R29).';
+COMMENT ON COLUMN recibo.payload_accesses.id IS 'UUIDv7.';
 COMMENT ON COLUMN recibo.payload_accesses.delivery IS 'deliveries.id.';
 COMMENT ON COLUMN recibo.payload_accesses.at IS 'When.';
 COMMENT ON COLUMN recibo.payload_accesses.actor IS 'Name of the API token.';
 COMMENT ON COLUMN recibo.payload_accesses.operation IS 'operations.id of the delivery, where it has one.';
 COMMENT ON COLUMN recibo.payload_accesses.sequence IS 'Its audit row, where it has an operation.';
+
+CREATE INDEX payload_accesses_delivery ON recibo.payload_accesses (delivery);
 
 GRANT SELECT, INSERT, UPDATE ON recibo.reviews TO recibo_service;
 GRANT SELECT, INSERT, UPDATE, DELETE ON recibo.failed_callbacks TO recibo_service;

@@ -10,6 +10,10 @@
 #include <chrono>
 #include <memory>
 
+namespace recibo::observe {
+class metrics;
+}
+
 namespace recibo::record {
 
 // Lives on the thread of its executor.
@@ -21,6 +25,7 @@ class recorder {
     int batch = 128;
     int queue = 4096;                    // entries
     std::size_t queue_bytes = 64u << 20; // bytes of the bodies in it
+    observe::metrics* metrics = nullptr; // may be null; must outlive the recorder
   };
 
   recorder(boost::asio::any_io_executor executor, options o);

@@ -1,0 +1,147 @@
+// Named SQL and row mapping of operations and what belongs to their identity: registrations, aliases, items, keys.
+// The write path's half; lists and views are in reads.hpp.
+#pragma once
+
+#include "recibo/core/digest.hpp"
+#include "recibo/core/ids.hpp"
+#include "recibo/storage/bulk.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace recibo::storage {
+
+// An operation as the lock returned it, with what was registered.
+struct operation_row {
+  operation_id id;
+  std::string request_id, provider, state, client;
+  std::int64_t workflow = 0;
+  std::int32_t version = 0, revision = 0, sequence = 0;
+  std::optional<sys_micros> watermark_at;
+  std::optional<std::int64_t> watermark_sequence;
+  sha256_digest chain_hash{};
+  bool review_open = false;
+  sys_micros state_at{};
+  std::optional<std::string> amount, currency;
+  sha256_digest intent{};
+};
+
+struct alias_name {
+  std::string_view provider, alias;
+};
+
+struct client_key_name {
+  std::string_view client, key;
+};
+
+// BEGIN and COMMIT as named statements, so that they travel in the pipeline.
+extern const postgres::statement begin, commit;
+
+// Locks the operations with these request IDs that nobody else holds, in the order of their IDs; returns the newest
+// version of each. Those that it does not return are busy or absent: a later statement tells (write path, rules 1 and 2).
+void append_lock_by_request_id(checked_pipeline& to, const std::vector<std::string_view>& request_ids);
+// The same for operations known by an alias; the rows come back as those above do.
+void append_lock_by_alias(checked_pipeline& to, const std::vector<alias_name>& names);
+// The same for one operation, waiting for it; for the waiting lane, whose transaction has a lock_timeout.
+void append_lock_waiting(checked_pipeline& to, std::string_view request_id);
+void append_lock_waiting(checked_pipeline& to, const alias_name& name);
+std::vector<operation_row> read_operations(const postgres::rows& from);
+
+// Which of these request IDs exist, whoever holds them.
+void append_existing(checked_pipeline& to, const std::vector<std::string_view>& request_ids);
+std::vector<std::string> read_existing(const postgres::rows& from);
+
+// Which operation each of these aliases belongs to; unknown ones are left out.
+struct alias_row {
+  std::string provider, alias, request_id;
+  operation_id operation;
+};
+void append_find_aliases(checked_pipeline& to, const std::vector<alias_name>& names);
+std::vector<alias_row> read_aliases(const postgres::rows& from);
+
+// Claimed keys among these (operation by request ID, key) pairs; run it after the lock.
+struct key_row {
+  operation_id operation;
+  std::string key;
+  delivery_id delivery;
+  sha256_digest content_digest{}, body_digest{};
+  std::string disposition, state;
+  std::int32_t answer_status = 200;
+  std::optional<std::string> answer_body;
+  std::int32_t duplicates = 0;
+};
+struct key_name {
+  std::string_view request_id, key;
+};
+void append_find_keys(checked_pipeline& to, const std::vector<key_name>& names);
+// The same for operations that were found by alias.
+struct operation_key_name {
+  operation_id operation;
+  std::string_view key;
+};
+void append_find_operation_keys(checked_pipeline& to, const std::vector<operation_key_name>& names);
+std::vector<key_row> read_keys(const postgres::rows& from);
+
+// Idempotency-Key headers that were used before.
+struct client_key_row {
+  std::string client, key, request_id;
+  operation_id operation;
+  sha256_digest fingerprint{};
+};
+void append_find_client_keys(checked_pipeline& to, const std::vector<client_key_name>& names);
+std::vector<client_key_row> read_client_keys(const postgres::rows& from);
+
+// Makes a workflow table known, if it is not yet.
+void append_workflow_version(checked_pipeline& to, std::int64_t version_key, const sha256_digest& digest, std::string_view name,
+                             std::string_view definition);
+// Definitions by key.
+void append_find_workflows(checked_pipeline& to, const std::vector<std::int64_t>& version_keys);
+
+// Bulk writers; `add` copies what it is given.
+struct new_operations {
+  bulk rows;
+  new_operations();
+  void add(const operation_row& o, sys_micros at);
+};
+// The folded result of one batch: guarded by the revision that the lock returned.
+struct changed_operations {
+  bulk rows;
+  changed_operations();
+  void add(const operation_row& o, std::int32_t locked_revision, sys_micros at);
+};
+struct new_registrations {
+  bulk rows;
+  new_registrations();
+  void add(operation_id id, std::string_view client, std::string_view action, const std::optional<std::string>& reference,
+           const std::optional<std::string>& amount, const std::optional<std::string>& currency, const std::optional<sys_micros>& deadline,
+           std::string_view metadata, const sha256_digest& intent, sys_micros accepted_at, std::string_view trace_id);
+};
+struct new_aliases {
+  bulk rows;
+  new_aliases();
+  void add(std::string_view provider, std::string_view alias, operation_id id, sys_micros at);
+};
+struct new_items {
+  bulk rows;
+  new_items();
+  void add(operation_id id, std::string_view item_id, std::int32_t ordinal, std::string_view state, sys_micros at);
+};
+struct new_keys {
+  bulk rows;
+  new_keys();
+  void add(const key_row& k);
+};
+struct repeated_keys {
+  bulk rows;
+  repeated_keys();
+  void add(operation_id id, std::string_view key, std::int32_t times);
+};
+struct new_client_keys {
+  bulk rows;
+  new_client_keys();
+  void add(std::string_view client, std::string_view key, operation_id id, const sha256_digest& fingerprint, sys_micros at);
+};
+
+}  // namespace recibo::storage

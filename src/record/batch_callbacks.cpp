@@ -1,0 +1,307 @@
+// What a batch decides about callbacks (contract section 4, R10, R15-R17).
+#include "batch.hpp"
+
+#include "recibo/config/answers.hpp"
+#include "recibo/evidence/facts.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace recibo::record {
+
+using transition::disposition;
+
+void batch::decide_callback(const callback& c, verdict& v) {
+  if (c.unprocessable || c.event.empty()) return decide_failed(c, v);
+
+  auto* o = find_for(c);
+  if (!o) return decide_unmatched(c, v);
+
+  v.is = verdict::kind::decided;
+  if (any_failed_) understood_.push_back({c.provider->name, c.body_digest});
+
+  std::optional<transition::claim> earlier;
+  const auto claimed = o->keys.find(c.key);
+  if (claimed != o->keys.end()) earlier = transition::claim{claimed->second.content_digest};
+
+  const auto& table = table_of(*o, *c.settings);
+  transition::subject now;
+  now.state = o->row.state;
+  now.watermark_at = o->row.watermark_at;
+  now.watermark_sequence = o->row.watermark_sequence;
+  if (o->row.amount) now.amount = decimal{*o->row.amount};
+  now.currency = o->row.currency;
+  transition::news said;
+  said.event = c.event;
+  said.occurred_at = c.occurred_at;
+  said.sequence = c.sequence;
+  said.amount = c.amount;
+  said.currency = c.currency;
+  said.content_digest = c.content_digest;
+  const auto decided = transition::decide(table, now, earlier, said, c.provider->order);
+
+  if (decided.outcome == disposition::duplicate) return decide_duplicate(c, *o, claimed->second, v);
+  if (decided.outcome == disposition::conflict) return decide_conflict(c, *o, claimed->second, v);
+
+  auto outcome_word = decided.outcome;
+  std::string review_word(transition::to_string(decided.why_review));
+  const transition::move* taken = decided.taken;
+  std::string detail;
+  if (const auto foreign = taken_reference(c.references, *o)) {
+    // A second claim of a reference on a callback is for a person to untangle (R34): nothing is applied.
+    outcome_word = disposition::review;
+    review_word = "alias_taken";
+    taken = nullptr;
+    detail = "a reference in the callback belongs to another operation of this provider";
+  } else {
+    learn(c.references, *o);
+    if (outcome_word == disposition::review) detail = "event '" + c.event + "' in state '" + o->row.state + "'";
+  }
+
+  const auto shape = config::shape_of(c.provider->answers, outcome_word);
+  if (taken) {
+    o->row.state = taken->to;
+    o->row.state_at = at_;
+    ++o->row.version;
+    if (c.occurred_at && (!o->row.watermark_at || *o->row.watermark_at < *c.occurred_at)) o->row.watermark_at = c.occurred_at;
+    if (c.sequence && (!o->row.watermark_sequence || *o->row.watermark_sequence < *c.sequence)) o->row.watermark_sequence = c.sequence;
+  }
+  record_delivery(c, *o, to_string(outcome_word), shape.status, c.id, taken);
+  if (outcome_word == disposition::review) open_review(c, *o, review_word, nullptr, detail);
+  claim_key(c, *o, outcome_word, shape.status, shape.body);
+
+  v.outcome = outcome_of(*o);
+  v.outcome.disposition = outcome_word;
+  v.outcome.delivery = c.id;
+  v.outcome.status = shape.status;
+  v.outcome.body = shape.body;
+}
+
+void batch::decide_duplicate(const callback& c, in_hand& o, storage::key_row& claim, verdict& v) {
+  ++claim.duplicates;
+  ++repeated_keys_[{o.row.id, c.key}];
+  writes_ = true;
+  if (claim.duplicates <= duplicates_recorded_max) {
+    const auto payload = claim.body_digest == c.body_digest ? claim.delivery : c.id;
+    record_delivery(c, o, to_string(disposition::duplicate), claim.answer_status, payload, nullptr);
+  }
+  v.outcome.disposition = transition::parse_disposition(claim.disposition).value_or(disposition::duplicate);
+  v.outcome.replayed = true;
+  v.outcome.delivery = claim.delivery;
+  v.outcome.request_id = o.row.request_id;
+  v.outcome.state = claim.state;
+  v.outcome.status = claim.answer_status;
+  v.outcome.body = claim.answer_body;
+}
+
+void batch::decide_conflict(const callback& c, in_hand& o, const storage::key_row& claim, verdict& v) {
+  const auto shape = config::shape_of(c.provider->answers, disposition::conflict);
+  const std::string kind(transition::to_string(transition::review_kind::conflict));
+  v.outcome = outcome_of(o);
+  v.outcome.disposition = disposition::conflict;
+  v.outcome.status = shape.status;
+  v.outcome.body = shape.body;
+  v.outcome.detail = "the key was used before with other content; the first stands";
+  // The same content again is the same conflict: a count, and the same answer (matrix of contract section 4).
+  if (const auto known = reviews_.find({o.row.id, kind, c.content_digest}); known != reviews_.end()) {
+    ++known->second.second;
+    writes_ = true;
+    v.outcome.delivery = known->second.first.delivery;
+    return;
+  }
+  record_delivery(c, o, to_string(disposition::conflict), shape.status, c.id, nullptr);
+  open_review(c, o, kind, &claim, v.outcome.detail);
+  v.outcome.delivery = c.id;
+}
+
+void batch::decide_failed(const callback& c, verdict& v) {
+  v.is = verdict::kind::decided;
+  writes_ = true;
+  auto& f = failed_[{c.provider->name, c.body_digest}];
+  if (f.row.id.is_nil()) {
+    const auto word = c.unprocessable ? disposition::unprocessable : disposition::unmapped;
+    const auto shape = config::shape_of(c.provider->answers, word);
+    f.created = true;
+    f.row.id = make_id<failed_callback_id>(at_);
+    f.row.provider = c.provider->name;
+    f.row.body_digest = c.body_digest;
+    f.row.disposition = to_string(word);
+    f.row.reason = c.unprocessable ? std::string(code_word(c.unprocessable->code)) : "unmapped";
+    f.row.detail = c.unprocessable ? c.unprocessable->detail : "the event is not in the provider's map";
+    f.row.delivery = c.id;
+    if (!c.request_id.empty()) f.row.request_id = c.request_id;
+    if (!c.event_raw.empty()) f.row.event = c.event_raw;
+    f.row.answer_status = shape.status;
+
+    storage::delivery_row d;
+    d.id = c.id;
+    d.provider = c.provider->name;
+    d.disposition = f.row.disposition;
+    d.received_at = c.received_at;
+    if (!c.request_id.empty()) d.request_id = c.request_id;
+    if (!c.key.empty()) d.key = c.key;
+    if (!c.event_raw.empty()) d.event = c.event_raw;
+    d.occurred_at = c.occurred_at;
+    d.provider_sequence = c.sequence;
+    d.body_digest = c.body_digest;
+    d.payload = c.id;
+    d.secret = c.secret_name;
+    d.peer = c.peer;
+    d.answer_status = shape.status;
+    d.trace_id = c.trace_id;
+    new_deliveries_.add(d);
+    new_payloads_.add(c.id, c.body, c.content_type);
+  } else {
+    ++f.times;
+  }
+  v.outcome.disposition = transition::parse_disposition(f.row.disposition).value_or(disposition::unprocessable);
+  v.outcome.delivery = f.row.delivery;
+  v.outcome.request_id = f.row.request_id.value_or("");
+  v.outcome.status = f.row.answer_status;
+  v.outcome.body = config::shape_of(c.provider->answers, v.outcome.disposition).body;
+  v.outcome.detail = f.row.reason + ": " + f.row.detail;
+}
+
+void batch::decide_unmatched(const callback& c, verdict& v) {
+  const auto* other = c.request_id.empty() ? nullptr : find(c.request_id);
+  // A request ID of another provider is unknown to this one (R35); one that exists and was not locked is busy.
+  const bool busy = !other && !c.request_id.empty() && exists(c.request_id);
+  const bool alias_busy = c.request_id.empty() && std::any_of(c.references.begin(), c.references.end(), [&](const auto& r) {
+    return find_alias(c.provider->name, r) != nullptr;
+  });
+  if (busy || alias_busy) {
+    v.is = verdict::kind::busy;
+    return;
+  }
+  v.outcome.request_id = c.request_id;
+  switch (c.provider->unmatched) {
+    case config::unmatched::ignore:
+      v.is = verdict::kind::decided;
+      v.outcome.disposition = disposition::ignored;
+      break;
+    case config::unmatched::reject:
+      v.is = verdict::kind::decided;
+      v.outcome.disposition = disposition::unknown_operation;
+      v.outcome.detail = "no operation with this identity is registered";
+      break;
+    case config::unmatched::park:
+    case config::unmatched::register_: v.is = verdict::kind::absent; return;
+  }
+  const auto shape = config::shape_of(c.provider->answers, v.outcome.disposition);
+  v.outcome.status = shape.status;
+  v.outcome.body = shape.body;
+  v.outcome.delivery = c.id;
+}
+
+void batch::record_delivery(const callback& c, in_hand& o, std::string_view disposition, int status, delivery_id payload,
+                            const transition::move* taken) {
+  writes_ = true;
+  storage::delivery_row d;
+  d.id = c.id;
+  d.operation = o.row.id;
+  d.provider = c.provider->name;
+  d.disposition = disposition;
+  d.received_at = c.received_at;
+  d.key = c.key;
+  if (!c.event_raw.empty()) d.event = c.event_raw;
+  d.occurred_at = c.occurred_at;
+  d.provider_sequence = c.sequence;
+  d.body_digest = c.body_digest;
+  d.payload = payload;
+  d.secret = c.secret_name;
+  d.peer = c.peer;
+  d.answer_status = status;
+  d.trace_id = c.trace_id;
+  new_deliveries_.add(d);
+  if (payload == c.id) new_payloads_.add(c.id, c.body, c.content_type);
+
+  evidence::delivered fact;
+  fact.sequence = o.row.sequence + 1;
+  fact.at = at_;
+  fact.provider = c.provider->name;
+  fact.delivery = c.id;
+  fact.disposition = disposition;
+  fact.key = c.key;
+  fact.body_digest = c.body_digest;
+  fact.secret = c.secret_name;
+  fact.answer_status = status;
+  if (taken) {
+    evidence::moved move;
+    move.event = taken->event;
+    move.from = taken->from;
+    move.to = taken->to;
+    move.version = o.row.version;
+    move.result = c.result;
+    fact.move = move;
+  }
+  append_audit(o, evidence::delivery_fact(fact), c.id);
+
+  if (taken) {
+    storage::transition_row t;
+    t.operation = o.row.id;
+    t.sequence = o.row.sequence;
+    t.version = o.row.version;
+    t.event = taken->event;
+    t.from = taken->from;
+    t.to = taken->to;
+    t.at = at_;
+    t.actor_kind = to_string(transition::actor_kind::provider);
+    t.actor = c.provider->name;
+    t.delivery = c.id;
+    t.result = c.result;
+    t.notifications = notify(*c.settings, o, "operation." + taken->to);
+    new_transitions_.add(t);
+  }
+}
+
+void batch::open_review(const callback& c, in_hand& o, std::string_view kind, const storage::key_row* first, std::string detail) {
+  storage::review_row r;
+  r.id = make_id<review_id>(at_);
+  r.operation = o.row.id;
+  r.kind = kind;
+  r.digest = c.content_digest;
+  r.delivery = c.id;
+  if (first) {
+    r.first_delivery = first->delivery;
+    r.first_digest = first->content_digest;
+  }
+  r.detail = detail;
+  r.state = o.row.state;
+  const auto* state = table_of(o, *c.settings).find_state(o.row.state);
+  r.owner = state ? std::string_view(state->owner) : std::string_view();
+  r.at = at_;
+  storage::known_review known;
+  known.id = r.id;
+  known.operation = o.row.id;
+  known.kind = kind;
+  known.digest = c.content_digest;
+  known.delivery = c.id;
+  known.detail = detail;
+  // The same content may have opened the same review under another key: then it is the same exception, seen again.
+  const auto [it, fresh] = reviews_.emplace(std::tuple{o.row.id, std::string(kind), c.content_digest}, std::pair{std::move(known), 0});
+  if (!fresh) {
+    ++it->second.second;
+    return;
+  }
+  new_reviews_.add(r);
+  o.row.review_open = true;
+  notify(*c.settings, o, "operation.review_opened");
+}
+
+void batch::claim_key(const callback& c, in_hand& o, disposition d, int status, const std::optional<std::string>& body) {
+  assert(transition::claims_key(d));
+  storage::key_row k;
+  k.operation = o.row.id;
+  k.key = c.key;
+  k.delivery = c.id;
+  k.content_digest = c.content_digest;
+  k.body_digest = c.body_digest;
+  k.disposition = to_string(d);
+  k.state = o.row.state;
+  k.answer_status = status;
+  k.answer_body = body;
+  new_keys_.add(k);
+  o.keys.emplace(c.key, std::move(k));
+}
+
+}  // namespace recibo::record

@@ -1,0 +1,190 @@
+// What a batch decides about registrations, events and payload accesses (R1-R5, R9, R29).
+#include "batch.hpp"
+
+#include "recibo/evidence/facts.hpp"
+
+namespace recibo::record {
+namespace {
+
+void refuse(verdict& v, error why) {
+  v.is = verdict::kind::refused;
+  v.why = std::move(why);
+}
+
+}  // namespace
+
+void batch::decide_registration(const registration& r, verdict& v) {
+  if (r.idempotency_key) {
+    if (const auto* used = find_client_key(r.client, *r.idempotency_key)) {
+      if (used->fingerprint != r.intent)
+        return refuse(v, error(permanent::idempotency_key_reused, "this Idempotency-Key was used before for another request"));
+      v.is = verdict::kind::decided;
+      if (auto* o = find(used->request_id)) v.outcome = outcome_of(*o);
+      v.outcome.request_id = used->request_id;
+      v.outcome.replayed = true;
+      return;
+    }
+  }
+  if (auto* o = find(r.request_id)) {
+    if (o->row.client != r.client || o->row.provider != r.provider || o->row.intent != r.intent)
+      return refuse(v, error(permanent::intent_conflict, "this request_id is registered with another intent; nothing was changed"));
+    v.is = verdict::kind::decided;
+    v.outcome = outcome_of(*o);
+    v.outcome.replayed = true;
+    return;
+  }
+  if (exists(r.request_id)) {
+    v.is = verdict::kind::busy;
+    return;
+  }
+  for (const auto& reference : r.references) {
+    if (find_alias(r.provider, reference))
+      return refuse(v, error(permanent::alias_taken, "this reference belongs to another operation of the provider"));
+  }
+
+  auto& o = operations_.emplace_back();
+  o.created = true;
+  o.table = r.workflow.get();
+  o.row.id = r.id;
+  o.row.request_id = r.request_id;
+  o.row.provider = r.provider;
+  o.row.client = r.client;
+  o.row.workflow = r.workflow->version_key();
+  o.row.state = r.workflow->initial();
+  o.row.state_at = at_;
+  o.row.chain_hash = evidence::chain_genesis(r.id);
+  if (r.amount) o.row.amount = r.amount->text;
+  o.row.currency = r.currency;
+  o.row.intent = r.intent;
+  by_request_id_.emplace(o.row.request_id, &o);
+  by_id_.emplace(o.row.id, &o);
+  workflows_.add(r.workflow);
+  if (!workflows_.stored(o.row.workflow)) new_workflows_.emplace(o.row.workflow, r.workflow.get());
+
+  evidence::accepted fact;
+  fact.sequence = 1;
+  fact.at = at_;
+  fact.request_id = r.request_id;
+  fact.provider = r.provider;
+  fact.client = r.client;
+  fact.workflow = o.row.workflow;
+  fact.intent = r.intent;
+  fact.state = o.row.state;
+  append_audit(o, evidence::accept_fact(fact), std::nullopt);
+  const auto reference = r.references.empty() ? std::nullopt : std::optional(r.references.front());
+  new_registrations_.add(r.id, r.client, r.action, reference, o.row.amount, r.currency, r.deadline, r.metadata, r.intent, r.accepted_at,
+                         r.trace_id);
+  learn(r.references, o);
+  std::int32_t ordinal = 0;
+  for (const auto& item : r.items) new_items_.add(r.id, item.item_id, ordinal++, o.row.state, at_);
+  if (r.idempotency_key) {
+    new_client_keys_.add(r.client, *r.idempotency_key, r.id, r.intent, at_);
+    client_key_rows_.emplace(std::pair{r.client, *r.idempotency_key},
+                             storage::client_key_row{r.client, *r.idempotency_key, r.request_id, r.id, r.intent});
+  }
+  notify(*r.settings, o, "operation.accepted");
+  v.is = verdict::kind::decided;
+  v.outcome = outcome_of(o);
+}
+
+void batch::decide_event(const event& e, verdict& v) {
+  auto* o = find(e.request_id);
+  if (!o) {
+    if (exists(e.request_id)) {
+      v.is = verdict::kind::busy;
+      return;
+    }
+    return refuse(v, error(permanent::not_found, "no such operation"));
+  }
+  if (e.client && o->row.client != *e.client) return refuse(v, error(permanent::not_found, "no such operation"));
+  if (e.idempotency_key) {
+    if (const auto* used = find_client_key(e.actor, *e.idempotency_key)) {
+      if (used->fingerprint != e.fingerprint || used->operation != o->row.id)
+        return refuse(v, error(permanent::idempotency_key_reused, "this Idempotency-Key was used before for another request"));
+      v.is = verdict::kind::decided;
+      v.outcome = outcome_of(*o);
+      v.outcome.replayed = true;
+      return;
+    }
+  }
+  if (e.if_revision && *e.if_revision != o->row.revision)
+    return refuse(v, error(permanent::precondition_failed, "the operation has changed since the ETag that If-Match names"));
+
+  const auto& table = table_of(*o, *e.settings);
+  auto move = transition::decide_event(table, o->row.state, e.name, e.who, !e.evidence.empty());
+  // An operator may raise what the client may: on record as the operator's.
+  if (!move && e.who == transition::actor_kind::operator_)
+    if (auto as_client = transition::decide_event(table, o->row.state, e.name, transition::actor_kind::client, !e.evidence.empty()))
+      move = as_client;
+  if (!move) return refuse(v, move.error());
+  if (const auto foreign = taken_reference(e.references, *o))
+    return refuse(v, error(permanent::alias_taken, "a reference belongs to another operation of the provider"));
+
+  const auto& taken = **move;
+  learn(e.references, *o);
+  o->row.state = taken.to;
+  o->row.state_at = at_;
+  ++o->row.version;
+
+  evidence::raised fact;
+  fact.sequence = o->row.sequence + 1;
+  fact.at = at_;
+  fact.who = e.who;
+  fact.actor = e.actor;
+  fact.move.event = taken.event;
+  fact.move.from = taken.from;
+  fact.move.to = taken.to;
+  fact.move.version = o->row.version;
+  fact.reason = e.reason;
+  fact.evidence = e.evidence;
+  append_audit(*o, evidence::event_fact(fact), std::nullopt);
+
+  storage::transition_row t;
+  t.operation = o->row.id;
+  t.sequence = o->row.sequence;
+  t.version = o->row.version;
+  t.event = taken.event;
+  t.from = taken.from;
+  t.to = taken.to;
+  t.at = at_;
+  t.actor_kind = to_string(e.who);
+  t.actor = e.actor;
+  t.reason = e.reason;
+  t.evidence = e.evidence;
+  t.notifications = notify(*e.settings, *o, "operation." + taken.to);
+  new_transitions_.add(t);
+  if (e.idempotency_key) {
+    new_client_keys_.add(e.actor, *e.idempotency_key, o->row.id, e.fingerprint, at_);
+    client_key_rows_.emplace(std::pair{e.actor, *e.idempotency_key},
+                             storage::client_key_row{e.actor, *e.idempotency_key, o->row.request_id, o->row.id, e.fingerprint});
+  }
+  v.is = verdict::kind::decided;
+  v.outcome = outcome_of(*o);
+}
+
+void batch::decide_payload_access(const payload_access& p, verdict& v) {
+  std::optional<operation_id> operation;
+  std::optional<std::int32_t> sequence;
+  if (!p.request_id.empty()) {
+    auto* o = find(p.request_id);
+    if (!o && exists(p.request_id)) {
+      v.is = verdict::kind::busy;
+      return;
+    }
+    if (o) {
+      evidence::payload_seen fact;
+      fact.sequence = o->row.sequence + 1;
+      fact.at = at_;
+      fact.actor = p.actor;
+      fact.delivery = p.delivery;
+      append_audit(*o, evidence::payload_access_fact(fact), p.delivery);
+      operation = o->row.id;
+      sequence = o->row.sequence;
+    }
+  }
+  writes_ = true;
+  new_payload_accesses_.add(uuid_v7_bytes(at_), p.delivery, at_, p.actor, operation, sequence);
+  v.is = verdict::kind::decided;
+}
+
+}  // namespace recibo::record

@@ -1,0 +1,39 @@
+#include "entry.hpp"
+
+namespace recibo::record {
+namespace {
+
+std::string identity_of(const work& w) {
+  if (const auto* c = std::get_if<callback>(&w)) {
+    if (c->unprocessable || c->event.empty()) return "f" + c->provider->name + "/" + std::string(binary(c->body_digest));
+    if (!c->request_id.empty()) return "r" + c->request_id;
+    return "a" + c->provider->name + "/" + (c->references.empty() ? std::string() : c->references.front());
+  }
+  if (const auto* r = std::get_if<registration>(&w)) return "r" + r->request_id;
+  if (const auto* e = std::get_if<event>(&w)) return "r" + e->request_id;
+  if (const auto* p = std::get_if<payload_access>(&w)) return p->request_id.empty() ? std::string() : "r" + p->request_id;
+  return {};
+}
+
+}  // namespace
+
+entry::entry(const boost::asio::any_io_executor& executor, record::work w, steady_time deadline)
+    : what(std::move(w)), arrived(std::chrono::steady_clock::now()), until(deadline), identity(identity_of(what)), wake(executor, deadline) {
+  if (const auto* c = std::get_if<callback>(&what)) {
+    provider = c->provider->name;
+    bytes = c->body.size();
+  }
+}
+
+void entry::finish(result<outcome> a) {
+  if (answer) return;
+  answer = std::move(a);
+  wake.cancel();
+}
+
+const sha256_digest* digest_of(const work& w) noexcept {
+  const auto* c = std::get_if<callback>(&w);
+  return c ? &c->body_digest : nullptr;
+}
+
+}  // namespace recibo::record

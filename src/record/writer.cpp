@@ -1,0 +1,336 @@
+#include "writer.hpp"
+
+#include "recibo/observe/log.hpp"
+#include "recibo/postgres/sqlstate.hpp"
+
+#include <algorithm>
+
+namespace recibo::record {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// Opening a session; a host that does not answer is given up after it.
+constexpr milliseconds connect_deadline{2'000};
+// One round trip. The server's statement_timeout is just below; COMMIT has no other bound than this (rule 8).
+constexpr milliseconds run_deadline{4'500};
+// How long the waiting lane waits for a row.
+constexpr std::int32_t lane_lock_timeout_ms = 1'000;
+// Lost races in a row before the batch is split.
+constexpr int races_max = 3;
+// Times that an entry goes back to the queue because its session failed before anything was written.
+constexpr int failures_max = 2;
+constexpr std::size_t culprits_max = 5;
+constexpr std::chrono::seconds culprits_window{10};
+
+namespace oid = postgres::oid;
+
+// The tables are found by their keys at any size; a plan made while they were empty must not scan them later.
+const postgres::statement session_setup{
+    "",
+    "SELECT set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false), "
+    "set_config('enable_mergejoin', 'off', false)",
+    {}};
+const postgres::statement lane_timeout{"lane_timeout", "SELECT set_config('lock_timeout', $1, true)", {oid::text}};
+
+bool proven(const postgres::outcome& o, const storage::checked_pipeline& what) {
+  if (!o.ok() || o.noticed || o.answers.size() != what.expected.size()) return false;
+  if (o.answers.back().tag() != "COMMIT") return false;
+  for (std::size_t i = 0; i < what.expected.size(); ++i)
+    if (what.expected[i] >= 0 && o.answers[i].affected() != what.expected[i]) return false;
+  return true;
+}
+
+void append_lock_waiting(storage::checked_pipeline& to, const work& w) {
+  if (const auto* c = std::get_if<callback>(&w); c && c->request_id.empty()) {
+    if (!c->references.empty()) storage::append_lock_waiting(to, storage::alias_name{c->provider->name, c->references.front()});
+    return;
+  }
+  if (const auto* c = std::get_if<callback>(&w)) storage::append_lock_waiting(to, c->request_id);
+  if (const auto* r = std::get_if<registration>(&w)) storage::append_lock_waiting(to, r->request_id);
+  if (const auto* e = std::get_if<event>(&w)) storage::append_lock_waiting(to, e->request_id);
+  if (const auto* p = std::get_if<payload_access>(&w)) storage::append_lock_waiting(to, p->request_id);
+}
+
+}  // namespace
+
+bool desk::too_many_culprits(steady_time now) {
+  while (!culprits.empty() && culprits.front() + culprits_window < now) culprits.pop_front();
+  return culprits.size() > culprits_max;
+}
+
+writer::writer(boost::asio::any_io_executor executor, secret url, desk& shared)
+    : executor_(std::move(executor)), url_(std::move(url)), desk_(shared) {}
+
+boost::asio::awaitable<bool> writer::connect() {
+  if (connected()) co_return true;
+  lose_session();
+  auto opened = co_await postgres::connection::open(executor_, url_, steady_clock::now() + connect_deadline);
+  bool ready = false;
+  if (opened) {
+    session_ = std::move(*opened);
+    postgres::pipeline setup;
+    setup.add(session_setup);
+    const auto done = co_await session_->run(setup, steady_clock::now() + connect_deadline);
+    ready = done.ok();
+    if (!ready) session_.reset();
+  } else if (!desk_.away) {
+    log::warn("database away", {{"part", "recorder"}, {"detail", opened.error().detail}});
+  }
+  if (!ready) {
+    desk_.away = true;
+    desk_.queue.fail_all(error(transient::database_away, "the database cannot be reached"));
+    co_return false;
+  }
+  if (desk_.away || !desk_.ever_connected) log::info("database connected", {{"part", "recorder"}});
+  if (desk_.away) desk_.workflows.forget_stored();
+  desk_.away = false;
+  desk_.ever_connected = true;
+  ++desk_.writers_connected;
+  co_return true;
+}
+
+void writer::lose_session() {
+  if (!session_) return;
+  session_.reset();
+  --desk_.writers_connected;
+}
+
+void writer::close() { lose_session(); }
+
+void writer::finish_all(std::vector<entry_ptr>& entries, const error& why) {
+  for (const auto& e : entries) {
+    e->finish(why);
+    desk_.queue.done(e);
+  }
+  entries.clear();
+}
+
+void writer::give_back(std::vector<entry_ptr>& entries, const error& why) {
+  std::vector<entry_ptr> again;
+  for (const auto& e : entries) {
+    if (++e->failures <= failures_max && !desk_.away) {
+      again.push_back(e);
+    } else {
+      e->finish(why);
+      desk_.queue.done(e);
+    }
+  }
+  desk_.queue.put_back(again);
+  entries.clear();
+  desk_.wake();
+}
+
+boost::asio::awaitable<void> writer::process(std::vector<entry_ptr> entries, bool waiting) {
+  for (int races = 0; !entries.empty();) {
+    const bool careful = races > 0;
+    const auto ended = co_await attempt(entries, waiting, careful);
+    if (ended == end::settled) co_return;
+    if (ended == end::again && ++races < races_max) continue;
+    if (ended == end::again && entries.size() == 1) {
+      give_back(entries, error(transient::database_busy, "others were faster several times"));
+      co_return;
+    }
+    // Halves, until the one that fails stands alone (rule 7).
+    const auto middle = entries.begin() + static_cast<std::ptrdiff_t>(entries.size() / 2);
+    std::vector<entry_ptr> first(entries.begin(), middle), second(middle, entries.end());
+    const bool first_reachable = co_await connect();
+    if (!first_reachable) {
+      finish_all(entries, error(transient::database_away, "the database cannot be reached"));
+      co_return;
+    }
+    co_await process(std::move(first), waiting);
+    co_await process(std::move(second), waiting);
+    co_return;
+  }
+}
+
+boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entries, bool waiting, bool careful) {
+  const bool reachable = co_await connect();
+  if (!reachable) {
+    finish_all(entries, error(transient::database_away, "the database cannot be reached"));
+    co_return end::settled;
+  }
+  const auto began = steady_clock::now();
+  std::vector<const work*> works;
+  works.reserve(entries.size());
+  for (const auto& e : entries) works.push_back(&e->what);
+  batch b(std::move(works), desk_.workflows, careful);
+
+  storage::checked_pipeline first;
+  first.add(storage::begin, {});
+  if (waiting) {
+    postgres::parameters timeout;
+    timeout.text(std::to_string(lane_lock_timeout_ms));
+    first.add(lane_timeout, std::move(timeout));
+    append_lock_waiting(first, entries.front()->what);
+  }
+  const auto looks_from = first.statements.steps().size();
+  b.append_first_look(first);
+  auto seen = co_await session_->run(first.statements, steady_clock::now() + run_deadline);
+  if (!seen.ok()) co_return co_await failed(entries, seen, false, waiting);
+  b.take_first_look(seen.answers, looks_from);
+
+  storage::checked_pipeline second;
+  if (b.append_second_look(second)) {
+    auto more = co_await session_->run(second.statements, steady_clock::now() + run_deadline);
+    if (!more.ok()) co_return co_await failed(entries, more, false, waiting);
+    const auto taken = b.take_second_look(more.answers, 0);
+    if (!taken) {
+      co_await session_->rollback(steady_clock::now() + run_deadline);
+      finish_all(entries, taken.error());
+      co_return end::settled;
+    }
+  }
+
+  b.decide(now());
+  storage::checked_pipeline writes;
+  b.append_writes(writes);
+  writes.add(storage::commit, {});
+  auto written = co_await session_->run(writes.statements, steady_clock::now() + run_deadline);
+  if (!written.ok()) co_return co_await failed(entries, written, true, waiting);
+  if (!proven(written, writes)) {
+    // COMMIT was answered, but not as decided: what is in the database is not known to be what we would answer (rule 8).
+    log::error("commit without proof", {{"entries", entries.size()}, {"tag", written.answers.empty() ? "" : written.answers.back().tag()},
+                                        {"noticed", written.noticed}});
+    lose_session();
+    finish_all(entries, error(uncertain::commit_unknown, "the database did not prove the commit"));
+    co_return end::settled;
+  }
+  b.committed();
+  const std::chrono::duration<double> took = steady_clock::now() - began;
+  if (desk_.metrics) {
+    desk_.metrics->record_batch(entries.size());
+    for (const auto& e : entries) {
+      if (e->provider.empty()) continue;
+      desk_.metrics->stage(e->provider, "queue", std::chrono::duration<double>(began - e->arrived).count());
+      desk_.metrics->stage(e->provider, "commit", took.count());
+    }
+  }
+  const double rate = static_cast<double>(entries.size()) / std::max(took.count(), 1e-4);
+  desk_.rate = desk_.rate == 0 ? rate : 0.9 * desk_.rate + 0.1 * rate;
+  settle(entries, b.verdicts());
+  co_return end::settled;
+}
+
+void writer::settle(std::vector<entry_ptr>& entries, const std::vector<verdict>& verdicts) {
+  const auto now = steady_clock::now();
+  bool held = false;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    auto& e = entries[i];
+    const auto& v = verdicts[i];
+    switch (v.is) {
+      case verdict::kind::decided:
+        e->finish(v.outcome);
+        desk_.queue.cleared(e);
+        desk_.queue.done(e);
+        break;
+      case verdict::kind::refused:
+        e->finish(v.why);
+        desk_.queue.done(e);
+        break;
+      case verdict::kind::busy:
+        desk_.queue.hold(e, now);
+        held = true;
+        break;
+      case verdict::kind::absent:
+        e->finish(error(transient::not_ready, "the operation is not known yet; send it again"));
+        desk_.queue.done(e);
+        break;
+      case verdict::kind::undecided:
+        e->finish(error(transient::our_fault, "not decided"));
+        desk_.queue.done(e);
+        break;
+    }
+  }
+  entries.clear();
+  if (held) desk_.wake();
+}
+
+boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entries, postgres::outcome& o, bool wrote, bool waiting) {
+  const auto why = postgres::to_error(o);
+  if (o.lost) {
+    log::warn("database session lost", {{"part", "recorder"}, {"entries", entries.size()}, {"wrote", wrote}, {"timed_out", o.timed_out},
+                                        {"detail", o.lost_why}});
+    lose_session();
+    if (o.timed_out) {
+      // Nothing answers any more: what waits would wait in vain.
+      desk_.away = true;
+      desk_.queue.suspect(entries);
+      finish_all(entries, wrote && o.sync_sent ? error(uncertain::commit_unknown, "no answer to the commit") : error(transient::database_away));
+      desk_.queue.fail_all(error(transient::database_away, "the database does not answer"));
+      co_return end::settled;
+    }
+    if (wrote && o.sync_sent) {
+      desk_.queue.suspect(entries);
+      finish_all(entries, error(uncertain::commit_unknown, "the connection was lost in the commit"));
+    } else {
+      give_back(entries, why);
+    }
+    co_return end::settled;
+  }
+
+  const auto kind = postgres::classify(o);
+  const auto rolled_back = co_await session_->rollback(steady_clock::now() + run_deadline);
+  if (!rolled_back.ok() || !session_->usable()) lose_session();
+  if (kind == postgres::fault::race) {
+    log::debug("race", {{"constraint", o.refused->constraint}});
+    co_return end::again;
+  }
+  if (kind == postgres::fault::transient) {
+    if (waiting && o.refused->sqlstate == "55P03") {
+      // The row is still held: the next operation of the lane has its turn.
+      const auto at = steady_clock::now();
+      for (const auto& e : entries) desk_.queue.hold(e, at);
+      entries.clear();
+      desk_.wake();
+      co_return end::settled;
+    }
+    log::warn("database refused for now", {{"part", "recorder"}, {"sqlstate", o.refused->sqlstate}, {"entries", entries.size()}});
+    give_back(entries, why);
+    co_return end::settled;
+  }
+  if (kind == postgres::fault::uncertain) {
+    finish_all(entries, why);
+    co_return end::settled;
+  }
+
+  const auto at = steady_clock::now();
+  if (entries.size() > 1 && !desk_.too_many_culprits(at)) co_return end::split;
+  log::error("database refused", {{"part", "recorder"}, {"sqlstate", o.refused->sqlstate}, {"constraint", o.refused->constraint},
+                                  {"message", o.refused->message}, {"entries", entries.size()}});
+  if (entries.size() > 1) {
+    finish_all(entries, error(transient::our_fault, "recording fails repeatedly"));
+    co_return end::settled;
+  }
+  co_await settle_culprit(entries.front(), kind);
+  entries.clear();
+  co_return end::settled;
+}
+
+boost::asio::awaitable<void> writer::settle_culprit(entry_ptr e, postgres::fault why) {
+  auto* c = std::get_if<callback>(&e->what);
+  if (why == postgres::fault::senders_data && c && !c->unprocessable) {
+    // The sender's data, proven by standing alone: kept with its raw body, and answered 422 (rule 6).
+    c->unprocessable = error(permanent::malformed_field, "a value cannot be stored");
+    c->request_id.clear();
+    c->event_raw.clear();
+    c->key.clear();
+    c->occurred_at.reset();
+    std::vector<entry_ptr> alone{e};
+    co_await process(std::move(alone));
+    co_return;
+  }
+  if (why == postgres::fault::senders_data) {
+    e->finish(error(permanent::malformed_field, "a value cannot be stored"));
+  } else {
+    desk_.culprits.push_back(steady_clock::now());
+    std::vector<entry_ptr> alone{e};
+    desk_.queue.suspect(alone);
+    e->finish(error(transient::our_fault, "not recorded because of a fault of ours"));
+  }
+  desk_.queue.done(e);
+}
+
+}  // namespace recibo::record

@@ -1,0 +1,155 @@
+#include "recibo/storage/deliveries.hpp"
+
+#include <algorithm>
+
+namespace recibo::storage {
+namespace {
+
+namespace oid = postgres::oid;
+using postgres::binary_array;
+using postgres::parameters;
+using postgres::rows;
+using postgres::statement;
+
+const statement insert_deliveries{
+    "insert_deliveries",
+    "INSERT INTO recibo.deliveries (id, operation, provider, disposition, received_at, request_id, key, event, occurred_at, "
+    "provider_sequence, body_digest, payload, secret, peer, answer_status, trace_id) "
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+    {oid::uuid_array, oid::uuid_array, oid::text_array, oid::text_array, oid::timestamptz_array, oid::text_array, oid::bytea_array,
+     oid::text_array, oid::timestamptz_array, oid::int8_array, oid::bytea_array, oid::uuid_array, oid::text_array, oid::text_array,
+     oid::int4_array, oid::text_array}};
+
+const statement insert_payloads{"insert_payloads",
+                                "INSERT INTO recibo.payloads (id, body, content_type) SELECT * FROM unnest($1, $2, $3)",
+                                {oid::uuid_array, oid::bytea_array, oid::text_array}};
+
+const statement find_failed{
+    "find_failed",
+    "SELECT f.id, f.provider, f.body_digest, f.disposition, f.reason, f.detail, f.delivery, f.request_id, f.event, f.answer_status::int "
+    "FROM recibo.failed_callbacks f JOIN unnest($1, $2) AS w(provider, body_digest) "
+    "ON f.provider = w.provider AND f.body_digest = w.body_digest ORDER BY f.provider, f.body_digest FOR NO KEY UPDATE OF f",
+    {oid::text_array, oid::bytea_array}};
+
+const statement any_failed{"any_failed", "SELECT EXISTS (SELECT FROM recibo.failed_callbacks)", {}};
+
+const statement insert_failed{
+    "insert_failed",
+    "INSERT INTO recibo.failed_callbacks (id, provider, body_digest, disposition, reason, detail, delivery, request_id, event, "
+    "answer_status, first_seen_at, last_seen_at) "
+    "SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
+    "AS u(id, provider, body_digest, disposition, reason, detail, delivery, request_id, event, answer_status, at)",
+    {oid::uuid_array, oid::text_array, oid::bytea_array, oid::text_array, oid::text_array, oid::text_array, oid::uuid_array,
+     oid::text_array, oid::text_array, oid::int4_array, oid::timestamptz_array}};
+
+const statement repeat_failed{"repeat_failed",
+                              "WITH changed AS (UPDATE recibo.failed_callbacks f SET count = f.count + u.times, last_seen_at = u.at "
+                              "FROM unnest($1, $2, $3) AS u(id, times, at) WHERE f.id = u.id "
+                              "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
+                              {oid::uuid_array, oid::int4_array, oid::timestamptz_array}};
+
+const statement close_failed{"close_failed",
+                             "DELETE FROM recibo.failed_callbacks f USING unnest($1, $2) AS w(provider, body_digest) "
+                             "WHERE f.provider = w.provider AND f.body_digest = w.body_digest",
+                             {oid::text_array, oid::bytea_array}};
+
+void append_failed_names(checked_pipeline& to, const statement& what, const std::vector<failed_name>& names) {
+  binary_array providers(oid::text), digests(oid::bytea);
+  for (const auto& n : names) {
+    providers.add(n.provider);
+    digests.add(binary(n.body_digest));
+  }
+  parameters with;
+  with.array(std::move(providers)).array(std::move(digests));
+  to.add(what, std::move(with));
+}
+
+void add_optional(binary_array& to, const std::optional<std::string_view>& value) {
+  if (value) {
+    to.add(*value);
+  } else {
+    to.add_null();
+  }
+}
+
+}  // namespace
+
+new_deliveries::new_deliveries() : rows(insert_deliveries) {}
+void new_deliveries::add(const delivery_row& d) {
+  rows.next().add(d.id.binary());
+  if (d.operation) {
+    rows.next().add(d.operation->binary());
+  } else {
+    rows.next().add_null();
+  }
+  rows.next().add(d.provider);
+  rows.next().add(d.disposition);
+  rows.next().add_time(d.received_at);
+  add_optional(rows.next(), d.request_id);
+  add_optional(rows.next(), d.key);
+  add_optional(rows.next(), d.event);
+  rows.next().add_time(d.occurred_at);
+  rows.next().add_int8(d.provider_sequence);
+  rows.next().add(binary(d.body_digest));
+  rows.next().add(d.payload.binary());
+  rows.next().add(d.secret);
+  rows.next().add(d.peer);
+  rows.next().add_int4(d.answer_status);
+  rows.next().add(d.trace_id);
+}
+
+new_payloads::new_payloads() : rows(insert_payloads) {}
+void new_payloads::add(delivery_id id, std::string_view body, std::string_view content_type) {
+  rows.next().add(id.binary());
+  rows.next().add(body);
+  rows.next().add(content_type);
+}
+
+void append_find_failed(checked_pipeline& to, const std::vector<failed_name>& names) { append_failed_names(to, find_failed, names); }
+
+std::vector<failed_row> read_failed(const rows& from) {
+  std::vector<failed_row> out(static_cast<std::size_t>(from.size()));
+  for (int i = 0; i < from.size(); ++i) {
+    auto& f = out[static_cast<std::size_t>(i)];
+    f.id = from.id<failed_callback_id>(i, 0);
+    f.provider = from.string(i, 1);
+    const auto digest = from.text(i, 2);
+    if (digest.size() == f.body_digest.size()) std::copy(digest.begin(), digest.end(), reinterpret_cast<char*>(f.body_digest.data()));
+    f.disposition = from.string(i, 3);
+    f.reason = from.string(i, 4);
+    f.detail = from.string(i, 5);
+    f.delivery = from.id<delivery_id>(i, 6);
+    f.request_id = from.text_or_null(i, 7);
+    f.event = from.text_or_null(i, 8);
+    f.answer_status = from.int4(i, 9);
+  }
+  return out;
+}
+
+void append_any_failed(checked_pipeline& to) { to.add(any_failed, {}); }
+
+new_failed::new_failed() : rows(insert_failed) {}
+void new_failed::add(const failed_row& f, sys_micros at) {
+  rows.next().add(f.id.binary());
+  rows.next().add(f.provider);
+  rows.next().add(binary(f.body_digest));
+  rows.next().add(f.disposition);
+  rows.next().add(f.reason);
+  rows.next().add(f.detail);
+  rows.next().add(f.delivery.binary());
+  rows.next().add(f.request_id);
+  rows.next().add(f.event);
+  rows.next().add_int4(f.answer_status);
+  rows.next().add_time(at);
+}
+
+repeated_failed::repeated_failed() : rows(repeat_failed) {}
+void repeated_failed::add(failed_callback_id id, std::int32_t times, sys_micros at) {
+  rows.next().add(id.binary());
+  rows.next().add_int4(times);
+  rows.next().add_time(at);
+}
+
+void append_close_failed(checked_pipeline& to, const std::vector<failed_name>& names) { append_failed_names(to, close_failed, names); }
+
+}  // namespace recibo::storage
