@@ -19,6 +19,8 @@ void batch::decide(sys_micros at) {
       decide_event(*e, v);
     } else if (const auto* p = std::get_if<payload_access>(&w)) {
       decide_payload_access(*p, v);
+    } else if (const auto* m = std::get_if<rematch>(&w)) {
+      decide_rematch(*m, v);
     }
   }
 }
@@ -45,7 +47,6 @@ void batch::append_audit(in_hand& o, const evidence::audit_fact& fact, const std
   const auto digest = evidence::fact_digest(o.row.id, fact);
   o.row.chain_hash = evidence::chain_next(o.row.chain_hash, digest);
   o.changed = true;
-  writes_ = true;
   new_audit_.add(o.row.id, o.row.sequence, fact.kind, at_, fact.actor, delivery, digest, o.row.chain_hash);
 }
 
@@ -73,7 +74,6 @@ void batch::learn(const std::vector<std::string>& references, in_hand& o) {
     storage::alias_row row{o.row.provider, r, o.row.request_id, o.row.id};
     alias_rows_.emplace(std::pair{o.row.provider, r}, std::move(row));
     new_aliases_.add(o.row.provider, r, o.row.id, at_);
-    writes_ = true;
   }
 }
 
@@ -118,6 +118,7 @@ void batch::append_writes(storage::checked_pipeline& to) {
   std::move(new_failed.rows).append_to(to);
   std::move(repeated_failed.rows).append_to(to);
   std::move(new_payload_accesses_.rows).append_to(to);
+  std::move(applied_parked_.rows).append_to(to);
   if (!understood_.empty()) storage::append_close_failed(to, understood_);
 }
 

@@ -7,11 +7,13 @@
 //   writes         every row, one statement a table; the caller adds COMMIT
 #pragma once
 
+#include "plan.hpp"
 #include "recibo/evidence/audit_chain.hpp"
 #include "recibo/record/work.hpp"
 #include "recibo/storage/deliveries.hpp"
 #include "recibo/storage/evidence.hpp"
 #include "recibo/storage/operations.hpp"
+#include "recibo/storage/parked.hpp"
 #include "workflow_cache.hpp"
 
 #include <deque>
@@ -25,41 +27,20 @@
 
 namespace recibo::record {
 
-// What became of one piece of work.
-struct verdict {
-  enum class kind {
-    undecided,  // decide() has not been called
-    decided,    // `outcome`, once the batch is committed
-    refused,    // `why`; nothing of it is written
-    busy,       // its operation is locked by somebody else: put it back
-    absent,     // its operation is not known and the provider's policy is to park
-  };
-  kind is = kind::undecided;
-  record::outcome outcome;
-  error why;
-};
-
-class batch {
+class batch final : public plan {
  public:
   // `works` in order of arrival; they must outlive the batch. `careful`: a retry after a lost race, which also looks
   // whether request IDs that it wants to insert are there already.
   batch(std::vector<const work*> works, workflow_cache& workflows, bool careful);
 
-  void append_first_look(storage::checked_pipeline& to);
-  void take_first_look(std::vector<postgres::rows>& answers, std::size_t at);
-  // False: nothing more has to be looked at.
-  bool append_second_look(storage::checked_pipeline& to);
-  // permanent::invalid_configuration never; transient::our_fault when a stored workflow cannot be read.
-  result<void> take_second_look(std::vector<postgres::rows>& answers, std::size_t at);
-
-  void decide(sys_micros at);
-  // Whether anything has to be written.
-  bool writes() const noexcept { return writes_; }
-  void append_writes(storage::checked_pipeline& to);
-  // After the commit: what the cache may now take as stored.
-  void committed();
-
-  const std::vector<verdict>& verdicts() const noexcept { return verdicts_; }
+  void append_first_look(storage::checked_pipeline& to) override;
+  void take_first_look(std::vector<postgres::rows>& answers, std::size_t at) override;
+  bool append_second_look(storage::checked_pipeline& to) override;
+  result<void> take_second_look(std::vector<postgres::rows>& answers, std::size_t at) override;
+  void decide(sys_micros at) override;
+  void append_writes(storage::checked_pipeline& to) override;
+  void committed() override;
+  const std::vector<verdict>& verdicts() const noexcept override { return verdicts_; }
 
  private:
   // An operation that is locked by this transaction, or made by it.
@@ -81,24 +62,40 @@ class batch {
   in_hand* find_for(const callback& c);
   const transition::workflow& table_of(in_hand& o, const config::settings& settings);
   bool exists(std::string_view request_id) const;
+  bool exists_at(std::string_view request_id, std::string_view provider) const;
+  // Whether the names of a registration, or the references that would be learned, are locked by this transaction.
+  bool may_meet(const std::vector<storage::identity_name>& names) const;
+  std::vector<storage::identity_name> names_of(const registration& r) const;
+  std::vector<storage::identity_name> unknown_references(std::string_view provider,
+                                                         const std::vector<std::string>& references) const;
   const storage::alias_row* find_alias(std::string_view provider, std::string_view alias) const;
   const storage::client_key_row* find_client_key(std::string_view client, std::string_view key) const;
 
   void decide_callback(const callback& c, verdict& v);
+  // `waited`: it was parked, and its delivery is on record already.
+  void decide_known(const callback& c, in_hand& o, verdict& v, const storage::parked_row* waited);
   void decide_failed(const callback& c, verdict& v);
   void decide_unmatched(const callback& c, verdict& v);
-  void decide_duplicate(const callback& c, in_hand& o, storage::key_row& claim, verdict& v);
-  void decide_conflict(const callback& c, in_hand& o, const storage::key_row& claim, verdict& v);
+  void decide_duplicate(const callback& c, in_hand& o, storage::key_row& claim, verdict& v, const storage::parked_row* waited);
+  void decide_conflict(const callback& c, in_hand& o, const storage::key_row& claim, verdict& v,
+                       const storage::parked_row* waited);
   void decide_registration(const registration& r, verdict& v);
   void decide_event(const event& e, verdict& v);
   void decide_payload_access(const payload_access& p, verdict& v);
+  void decide_rematch(const rematch& r, verdict& v);
+  in_hand& create(const registration& r);
+  // `unmatched: register`: the callback's own operation (R11).
+  in_hand& create_for(const callback& c);
+  // Applies what waits for the operation under these names (all of it, when empty), oldest first.
+  void apply_parked(in_hand& o, const std::shared_ptr<const config::settings>& settings,
+                    const std::vector<storage::identity_name>& names);
   // Learns references; returns the one that belongs to another operation, if any.
   std::optional<std::string> taken_reference(const std::vector<std::string>& references, const in_hand& o) const;
   void learn(const std::vector<std::string>& references, in_hand& o);
 
   // Writers of single facts. Each moves the operation's chain, sequence and revision on.
   void record_delivery(const callback& c, in_hand& o, std::string_view disposition, int status, delivery_id payload,
-                       const transition::move* taken);
+                       const transition::move* taken, const storage::parked_row* waited);
   void open_review(const callback& c, in_hand& o, std::string_view kind, const storage::key_row* first, std::string detail);
   std::int32_t notify(const config::settings& settings, in_hand& o, std::string_view type);
   void append_audit(in_hand& o, const evidence::audit_fact& fact, const std::optional<delivery_id>& delivery);
@@ -109,7 +106,6 @@ class batch {
   std::vector<verdict> verdicts_;
   workflow_cache& workflows_;
   bool careful_;
-  bool writes_ = false;
   sys_micros at_{};
 
   // What has to be looked up, unique.
@@ -122,14 +118,42 @@ class batch {
   std::vector<std::int64_t> unknown_workflows_;
   std::vector<storage::operation_key_name> alias_keys_;
   std::vector<storage::review_name> conflicts_;
-  enum class look { lock, lock_alias, aliases, keys, client_keys, failed, any_failed, existing, workflows, alias_keys, reviews };
+  std::vector<storage::identity_name> meeting_, learning_;
+  std::vector<std::string_view> rematched_;
+  enum class look {
+    meet,
+    lock,
+    lock_alias,
+    aliases,
+    keys,
+    client_keys,
+    failed,
+    any_failed,
+    parked,
+    parked_of,
+    existing,
+    workflows,
+    alias_keys,
+    reviews
+  };
+  void take(look what, const postgres::rows& from);
   std::vector<look> first_look_, second_look_;
 
   // What was found.
   std::deque<in_hand> operations_;
   std::unordered_map<std::string_view, in_hand*> by_request_id_;
   std::map<operation_id, in_hand*> by_id_;
-  std::vector<std::string> existing_;
+  std::vector<storage::existing_row> existing_;
+  std::vector<storage::key_row> key_rows_;
+  // Lock keys that were tried and not obtained, and all that were tried; sorted.
+  std::vector<std::int64_t> refused_locks_, tried_locks_;
+  struct parked_in_hand {
+    storage::parked_row row;
+    std::vector<storage::identity_name> matched;
+    bool applied = false;
+  };
+  std::map<delivery_id, parked_in_hand> parked_;
+  std::deque<callback> parked_callbacks_;
   std::map<std::pair<std::string, std::string>, storage::alias_row, std::less<>> alias_rows_;
   std::map<std::pair<std::string, std::string>, storage::client_key_row, std::less<>> client_key_rows_;
   std::map<std::pair<std::string, sha256_digest>, failed_in_hand> failed_;
@@ -152,6 +176,7 @@ class batch {
   storage::new_notifications new_notifications_;
   storage::new_reviews new_reviews_;
   storage::new_payload_accesses new_payload_accesses_;
+  storage::applied_parked applied_parked_;
   std::vector<storage::failed_name> understood_;
   std::map<std::int64_t, const transition::workflow*> new_workflows_;
 };

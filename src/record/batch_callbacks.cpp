@@ -11,14 +11,45 @@ namespace recibo::record {
 
 using transition::disposition;
 
+storage::delivery_row delivery_of(const callback& c) {
+  storage::delivery_row d;
+  d.id = c.id;
+  d.provider = c.provider->name;
+  d.received_at = c.received_at;
+  if (!c.key.empty()) d.key = c.key;
+  if (!c.event_raw.empty()) d.event = c.event_raw;
+  d.occurred_at = c.occurred_at;
+  d.provider_sequence = c.sequence;
+  d.body_digest = c.body_digest;
+  d.secret = c.secret_name;
+  d.peer = c.peer;
+  d.trace_id = c.trace_id;
+  return d;
+}
+
 void batch::decide_callback(const callback& c, verdict& v) {
   if (c.unprocessable || c.event.empty()) return decide_failed(c, v);
 
   auto* o = find_for(c);
   if (!o) return decide_unmatched(c, v);
 
-  v.is = verdict::kind::decided;
+  const auto learned = unknown_references(o->row.provider, c.references);
+  if (!may_meet(learned)) {
+    v.is = verdict::kind::busy;
+    return;
+  }
   if (any_failed_) understood_.push_back({c.provider->name, c.body_digest});
+  if (!taken_reference(c.references, *o)) {
+    learn(c.references, *o);
+    // What came earlier under a reference that is only now known to be this operation's goes first.
+    if (!learned.empty()) apply_parked(*o, c.settings, learned);
+  }
+  decide_known(c, *o, v, nullptr);
+}
+
+void batch::decide_known(const callback& c, in_hand& known, verdict& v, const storage::parked_row* waited) {
+  auto* o = &known;
+  v.is = verdict::kind::decided;
 
   std::optional<transition::claim> earlier;
   const auto claimed = o->keys.find(c.key);
@@ -40,8 +71,8 @@ void batch::decide_callback(const callback& c, verdict& v) {
   said.content_digest = c.content_digest;
   const auto decided = transition::decide(table, now, earlier, said, c.provider->order);
 
-  if (decided.outcome == disposition::duplicate) return decide_duplicate(c, *o, claimed->second, v);
-  if (decided.outcome == disposition::conflict) return decide_conflict(c, *o, claimed->second, v);
+  if (decided.outcome == disposition::duplicate) return decide_duplicate(c, *o, claimed->second, v, waited);
+  if (decided.outcome == disposition::conflict) return decide_conflict(c, *o, claimed->second, v, waited);
 
   auto outcome_word = decided.outcome;
   std::string review_word(transition::to_string(decided.why_review));
@@ -53,9 +84,8 @@ void batch::decide_callback(const callback& c, verdict& v) {
     review_word = "alias_taken";
     taken = nullptr;
     detail = "a reference in the callback belongs to another operation of this provider";
-  } else {
-    learn(c.references, *o);
-    if (outcome_word == disposition::review) detail = "event '" + c.event + "' in state '" + o->row.state + "'";
+  } else if (outcome_word == disposition::review) {
+    detail = "event '" + c.event + "' in state '" + o->row.state + "'";
   }
 
   const auto shape = config::shape_of(c.provider->answers, outcome_word);
@@ -64,9 +94,10 @@ void batch::decide_callback(const callback& c, verdict& v) {
     o->row.state_at = at_;
     ++o->row.version;
     if (c.occurred_at && (!o->row.watermark_at || *o->row.watermark_at < *c.occurred_at)) o->row.watermark_at = c.occurred_at;
-    if (c.sequence && (!o->row.watermark_sequence || *o->row.watermark_sequence < *c.sequence)) o->row.watermark_sequence = c.sequence;
+    if (c.sequence && (!o->row.watermark_sequence || *o->row.watermark_sequence < *c.sequence))
+      o->row.watermark_sequence = c.sequence;
   }
-  record_delivery(c, *o, to_string(outcome_word), shape.status, c.id, taken);
+  record_delivery(c, *o, to_string(outcome_word), shape.status, c.id, taken, waited);
   if (outcome_word == disposition::review) open_review(c, *o, review_word, nullptr, detail);
   claim_key(c, *o, outcome_word, shape.status, shape.body);
 
@@ -77,13 +108,13 @@ void batch::decide_callback(const callback& c, verdict& v) {
   v.outcome.body = shape.body;
 }
 
-void batch::decide_duplicate(const callback& c, in_hand& o, storage::key_row& claim, verdict& v) {
+void batch::decide_duplicate(const callback& c, in_hand& o, storage::key_row& claim, verdict& v,
+                             const storage::parked_row* waited) {
   ++claim.duplicates;
   ++repeated_keys_[{o.row.id, c.key}];
-  writes_ = true;
-  if (claim.duplicates <= duplicates_recorded_max) {
+  if (waited || claim.duplicates <= duplicates_recorded_max) {
     const auto payload = claim.body_digest == c.body_digest ? claim.delivery : c.id;
-    record_delivery(c, o, to_string(disposition::duplicate), claim.answer_status, payload, nullptr);
+    record_delivery(c, o, to_string(disposition::duplicate), claim.answer_status, payload, nullptr, waited);
   }
   v.outcome.disposition = transition::parse_disposition(claim.disposition).value_or(disposition::duplicate);
   v.outcome.replayed = true;
@@ -94,7 +125,8 @@ void batch::decide_duplicate(const callback& c, in_hand& o, storage::key_row& cl
   v.outcome.body = claim.answer_body;
 }
 
-void batch::decide_conflict(const callback& c, in_hand& o, const storage::key_row& claim, verdict& v) {
+void batch::decide_conflict(const callback& c, in_hand& o, const storage::key_row& claim, verdict& v,
+                            const storage::parked_row* waited) {
   const auto shape = config::shape_of(c.provider->answers, disposition::conflict);
   const std::string kind(transition::to_string(transition::review_kind::conflict));
   v.outcome = outcome_of(o);
@@ -105,18 +137,17 @@ void batch::decide_conflict(const callback& c, in_hand& o, const storage::key_ro
   // The same content again is the same conflict: a count, and the same answer (matrix of contract section 4).
   if (const auto known = reviews_.find({o.row.id, kind, c.content_digest}); known != reviews_.end()) {
     ++known->second.second;
-    writes_ = true;
     v.outcome.delivery = known->second.first.delivery;
+    if (waited) record_delivery(c, o, to_string(disposition::conflict), shape.status, c.id, nullptr, waited);
     return;
   }
-  record_delivery(c, o, to_string(disposition::conflict), shape.status, c.id, nullptr);
+  record_delivery(c, o, to_string(disposition::conflict), shape.status, c.id, nullptr, waited);
   open_review(c, o, kind, &claim, v.outcome.detail);
   v.outcome.delivery = c.id;
 }
 
 void batch::decide_failed(const callback& c, verdict& v) {
   v.is = verdict::kind::decided;
-  writes_ = true;
   auto& f = failed_[{c.provider->name, c.body_digest}];
   if (f.row.id.is_nil()) {
     const auto word = c.unprocessable ? disposition::unprocessable : disposition::unmapped;
@@ -133,22 +164,11 @@ void batch::decide_failed(const callback& c, verdict& v) {
     if (!c.event_raw.empty()) f.row.event = c.event_raw;
     f.row.answer_status = shape.status;
 
-    storage::delivery_row d;
-    d.id = c.id;
-    d.provider = c.provider->name;
+    auto d = delivery_of(c);
     d.disposition = f.row.disposition;
-    d.received_at = c.received_at;
     if (!c.request_id.empty()) d.request_id = c.request_id;
-    if (!c.key.empty()) d.key = c.key;
-    if (!c.event_raw.empty()) d.event = c.event_raw;
-    d.occurred_at = c.occurred_at;
-    d.provider_sequence = c.sequence;
-    d.body_digest = c.body_digest;
     d.payload = c.id;
-    d.secret = c.secret_name;
-    d.peer = c.peer;
     d.answer_status = shape.status;
-    d.trace_id = c.trace_id;
     new_deliveries_.add(d);
     new_payloads_.add(c.id, c.body, c.content_type);
   } else {
@@ -165,10 +185,10 @@ void batch::decide_failed(const callback& c, verdict& v) {
 void batch::decide_unmatched(const callback& c, verdict& v) {
   const auto* other = c.request_id.empty() ? nullptr : find(c.request_id);
   // A request ID of another provider is unknown to this one (R35); one that exists and was not locked is busy.
-  const bool busy = !other && !c.request_id.empty() && exists(c.request_id);
+  const bool busy = !other && !c.request_id.empty() && exists_at(c.request_id, c.provider->name);
   const bool alias_busy = c.request_id.empty() && std::any_of(c.references.begin(), c.references.end(), [&](const auto& r) {
-    return find_alias(c.provider->name, r) != nullptr;
-  });
+                            return find_alias(c.provider->name, r) != nullptr;
+                          });
   if (busy || alias_busy) {
     v.is = verdict::kind::busy;
     return;
@@ -184,8 +204,15 @@ void batch::decide_unmatched(const callback& c, verdict& v) {
       v.outcome.disposition = disposition::unknown_operation;
       v.outcome.detail = "no operation with this identity is registered";
       break;
-    case config::unmatched::park:
-    case config::unmatched::register_: v.is = verdict::kind::absent; return;
+    case config::unmatched::park: v.is = verdict::kind::absent; return;
+    case config::unmatched::register_:
+      // Not where the request ID is another provider's: it is unique in the installation (R35).
+      if (other || exists(c.request_id)) {
+        v.is = verdict::kind::absent;
+        return;
+      }
+      decide_known(c, create_for(c), v, nullptr);
+      return;
   }
   const auto shape = config::shape_of(c.provider->answers, v.outcome.disposition);
   v.outcome.status = shape.status;
@@ -194,26 +221,20 @@ void batch::decide_unmatched(const callback& c, verdict& v) {
 }
 
 void batch::record_delivery(const callback& c, in_hand& o, std::string_view disposition, int status, delivery_id payload,
-                            const transition::move* taken) {
-  writes_ = true;
-  storage::delivery_row d;
-  d.id = c.id;
-  d.operation = o.row.id;
-  d.provider = c.provider->name;
-  d.disposition = disposition;
-  d.received_at = c.received_at;
-  d.key = c.key;
-  if (!c.event_raw.empty()) d.event = c.event_raw;
-  d.occurred_at = c.occurred_at;
-  d.provider_sequence = c.sequence;
-  d.body_digest = c.body_digest;
-  d.payload = payload;
-  d.secret = c.secret_name;
-  d.peer = c.peer;
-  d.answer_status = status;
-  d.trace_id = c.trace_id;
-  new_deliveries_.add(d);
-  if (payload == c.id) new_payloads_.add(c.id, c.body, c.content_type);
+                            const transition::move* taken, const storage::parked_row* waited) {
+  if (waited) {
+    // Its delivery is on record as it was answered then, and never changes.
+    disposition = waited->disposition;
+    status = waited->answer_status;
+  } else {
+    auto d = delivery_of(c);
+    d.operation = o.row.id;
+    d.disposition = disposition;
+    d.payload = payload;
+    d.answer_status = status;
+    new_deliveries_.add(d);
+    if (payload == c.id) new_payloads_.add(c.id, c.body, c.content_type);
+  }
 
   evidence::delivered fact;
   fact.sequence = o.row.sequence + 1;
@@ -278,7 +299,8 @@ void batch::open_review(const callback& c, in_hand& o, std::string_view kind, co
   known.delivery = c.id;
   known.detail = detail;
   // The same content may have opened the same review under another key: then it is the same exception, seen again.
-  const auto [it, fresh] = reviews_.emplace(std::tuple{o.row.id, std::string(kind), c.content_digest}, std::pair{std::move(known), 0});
+  const auto [it, fresh] =
+      reviews_.emplace(std::tuple{o.row.id, std::string(kind), c.content_digest}, std::pair{std::move(known), 0});
   if (!fresh) {
     ++it->second.second;
     return;
@@ -302,6 +324,40 @@ void batch::claim_key(const callback& c, in_hand& o, disposition d, int status, 
   k.answer_body = body;
   new_keys_.add(k);
   o.keys.emplace(c.key, std::move(k));
+}
+
+void batch::apply_parked(in_hand& o, const std::shared_ptr<const config::settings>& settings,
+                         const std::vector<storage::identity_name>& names) {
+  for (auto& [id, p] : parked_) {
+    if (p.applied || p.row.provider != o.row.provider) continue;
+    if (p.row.request_id && *p.row.request_id != o.row.request_id) continue;
+    const auto meant = [&](const auto& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    if (!names.empty() && std::none_of(p.matched.begin(), p.matched.end(), meant)) continue;
+    const auto provider = settings->providers.find(p.row.provider);
+    if (provider == settings->providers.end()) continue;
+    p.applied = true;
+    applied_parked_.add(id);
+
+    auto& c = parked_callbacks_.emplace_back();
+    c.settings = settings;
+    c.provider = &provider->second;
+    c.id = id;
+    c.received_at = p.row.parked_at;
+    c.secret_name = p.row.secret;
+    c.body_digest = p.row.body_digest;
+    c.request_id = p.row.request_id.value_or("");
+    c.key = p.row.key;
+    c.event = p.row.event;
+    c.event_raw = p.row.event_raw;
+    c.occurred_at = p.row.occurred_at;
+    c.sequence = p.row.provider_sequence;
+    if (p.row.amount) c.amount = decimal{*p.row.amount};
+    c.currency = p.row.currency;
+    c.result = p.row.result;
+    c.content_digest = p.row.content_digest;
+    verdict ignored;
+    decide_known(c, o, ignored, &p.row);
+  }
 }
 
 }  // namespace recibo::record

@@ -27,7 +27,8 @@ void batch::decide_registration(const registration& r, verdict& v) {
   }
   if (auto* o = find(r.request_id)) {
     if (o->row.client != r.client || o->row.provider != r.provider || o->row.intent != r.intent)
-      return refuse(v, error(permanent::intent_conflict, "this request_id is registered with another intent; nothing was changed"));
+      return refuse(v,
+                    error(permanent::intent_conflict, "this request_id is registered with another intent; nothing was changed"));
     v.is = verdict::kind::decided;
     v.outcome = outcome_of(*o);
     v.outcome.replayed = true;
@@ -41,7 +42,23 @@ void batch::decide_registration(const registration& r, verdict& v) {
     if (find_alias(r.provider, reference))
       return refuse(v, error(permanent::alias_taken, "this reference belongs to another operation of the provider"));
   }
+  const auto names = names_of(r);
+  if (!may_meet(names)) {
+    v.is = verdict::kind::busy;
+    return;
+  }
+  auto& o = create(r);
+  if (r.idempotency_key) {
+    new_client_keys_.add(r.client, *r.idempotency_key, r.id, r.intent, at_);
+    client_key_rows_.emplace(std::pair{r.client, *r.idempotency_key},
+                             storage::client_key_row{r.client, *r.idempotency_key, r.request_id, r.id, r.intent});
+  }
+  apply_parked(o, r.settings, names);
+  v.is = verdict::kind::decided;
+  v.outcome = outcome_of(o);
+}
 
+batch::in_hand& batch::create(const registration& r) {
   auto& o = operations_.emplace_back();
   o.created = true;
   o.table = r.workflow.get();
@@ -72,19 +89,41 @@ void batch::decide_registration(const registration& r, verdict& v) {
   fact.state = o.row.state;
   append_audit(o, evidence::accept_fact(fact), std::nullopt);
   const auto reference = r.references.empty() ? std::nullopt : std::optional(r.references.front());
-  new_registrations_.add(r.id, r.client, r.action, reference, o.row.amount, r.currency, r.deadline, r.metadata, r.intent, r.accepted_at,
-                         r.trace_id);
+  new_registrations_.add(r.id, r.client, r.action, reference, o.row.amount, r.currency, r.deadline, r.metadata, r.intent,
+                         r.accepted_at, r.trace_id);
   learn(r.references, o);
   std::int32_t ordinal = 0;
   for (const auto& item : r.items) new_items_.add(r.id, item.item_id, ordinal++, o.row.state, at_);
-  if (r.idempotency_key) {
-    new_client_keys_.add(r.client, *r.idempotency_key, r.id, r.intent, at_);
-    client_key_rows_.emplace(std::pair{r.client, *r.idempotency_key},
-                             storage::client_key_row{r.client, *r.idempotency_key, r.request_id, r.id, r.intent});
-  }
   notify(*r.settings, o, "operation.accepted");
+  return o;
+}
+
+batch::in_hand& batch::create_for(const callback& c) {
+  registration r;
+  r.settings = c.settings;
+  r.id = make_id<operation_id>(at_);
+  r.accepted_at = at_;
+  r.request_id = c.request_id.empty() ? uuid_text(r.id.bytes) : c.request_id;
+  r.provider = c.provider->name;
+  r.workflow = c.settings->workflows.at(c.provider->workflow);
+  r.references = c.references;
+  r.trace_id = c.trace_id;
+  canonical intent;
+  intent.add("registered by callback").add(r.provider).add(r.request_id);
+  r.intent = sha256(intent.bytes());
+  return create(r);
+}
+
+void batch::decide_rematch(const rematch& r, verdict& v) {
+  auto* o = find(r.request_id);
+  if (!o) {
+    v.is = exists(r.request_id) ? verdict::kind::busy : verdict::kind::refused;
+    v.why = error(permanent::not_found, "no such operation");
+    return;
+  }
+  apply_parked(*o, r.settings, {});
   v.is = verdict::kind::decided;
-  v.outcome = outcome_of(o);
+  v.outcome = outcome_of(*o);
 }
 
 void batch::decide_event(const event& e, verdict& v) {
@@ -114,12 +153,18 @@ void batch::decide_event(const event& e, verdict& v) {
   auto move = transition::decide_event(table, o->row.state, e.name, e.who, !e.evidence.empty());
   // An operator may raise what the client may: on record as the operator's.
   if (!move && e.who == transition::actor_kind::operator_)
-    if (auto as_client = transition::decide_event(table, o->row.state, e.name, transition::actor_kind::client, !e.evidence.empty()))
+    if (auto as_client =
+            transition::decide_event(table, o->row.state, e.name, transition::actor_kind::client, !e.evidence.empty()))
       move = as_client;
   if (!move) return refuse(v, move.error());
   if (const auto foreign = taken_reference(e.references, *o))
     return refuse(v, error(permanent::alias_taken, "a reference belongs to another operation of the provider"));
 
+  const auto learned = unknown_references(o->row.provider, e.references);
+  if (!may_meet(learned)) {
+    v.is = verdict::kind::busy;
+    return;
+  }
   const auto& taken = **move;
   learn(e.references, *o);
   o->row.state = taken.to;
@@ -158,6 +203,7 @@ void batch::decide_event(const event& e, verdict& v) {
     client_key_rows_.emplace(std::pair{e.actor, *e.idempotency_key},
                              storage::client_key_row{e.actor, *e.idempotency_key, o->row.request_id, o->row.id, e.fingerprint});
   }
+  if (!learned.empty()) apply_parked(*o, e.settings, learned);
   v.is = verdict::kind::decided;
   v.outcome = outcome_of(*o);
 }
@@ -182,7 +228,6 @@ void batch::decide_payload_access(const payload_access& p, verdict& v) {
       sequence = o->row.sequence;
     }
   }
-  writes_ = true;
   new_payload_accesses_.add(uuid_v7_bytes(at_), p.delivery, at_, p.actor, operation, sequence);
   v.is = verdict::kind::decided;
 }

@@ -40,24 +40,38 @@ batch::batch(std::vector<const work*> works, workflow_cache& workflows, bool car
     } else if (const auto* r = std::get_if<registration>(w)) {
       request_ids_.push_back(r->request_id);
       for (const auto& a : r->references) aliases_.push_back({r->provider, a});
+      for (auto& name : names_of(*r)) meeting_.push_back(std::move(name));
       if (r->idempotency_key) client_keys_.push_back({r->client, *r->idempotency_key});
     } else if (const auto* e = std::get_if<event>(w)) {
       request_ids_.push_back(e->request_id);
       if (e->idempotency_key) client_keys_.push_back({e->actor, *e->idempotency_key});
+      // The provider of its references is the operation's, which only the lock tells: they are looked up second.
     } else if (const auto* p = std::get_if<payload_access>(w)) {
       if (!p->request_id.empty()) request_ids_.push_back(p->request_id);
+    } else if (const auto* m = std::get_if<rematch>(w)) {
+      request_ids_.push_back(m->request_id);
+      rematched_.push_back(m->request_id);
     }
   }
+  sort_unique(meeting_, std::less<>());
   sort_unique(request_ids_, std::less<>());
   sort_unique(aliases_);
   sort_unique(lock_aliases_);
   sort_unique(keys_, [](const auto& a, const auto& b) { return std::tie(a.request_id, a.key) < std::tie(b.request_id, b.key); });
   sort_unique(client_keys_, [](const auto& a, const auto& b) { return std::tie(a.client, a.key) < std::tie(b.client, b.key); });
-  sort_unique(failed_names_,
-              [](const auto& a, const auto& b) { return std::tie(a.provider, a.body_digest) < std::tie(b.provider, b.body_digest); });
+  sort_unique(failed_names_, [](const auto& a, const auto& b) {
+    return std::tie(a.provider, a.body_digest) < std::tie(b.provider, b.body_digest);
+  });
 }
 
 void batch::append_first_look(storage::checked_pipeline& to) {
+  // First of all: what these names mean may be read in later statements only (rule 3).
+  if (!meeting_.empty()) {
+    for (const auto& name : meeting_) tried_locks_.push_back(name.lock_key());
+    sort_unique(tried_locks_, std::less<>());
+    storage::append_try_locks(to, tried_locks_);
+    first_look_.push_back(look::meet);
+  }
   if (!request_ids_.empty()) {
     storage::append_lock_by_request_id(to, request_ids_);
     first_look_.push_back(look::lock);
@@ -82,79 +96,155 @@ void batch::append_first_look(storage::checked_pipeline& to) {
     storage::append_find_failed(to, failed_names_);
     first_look_.push_back(look::failed);
   }
+  if (!meeting_.empty()) {
+    storage::append_find_parked(to, meeting_);
+    first_look_.push_back(look::parked);
+  }
+  if (!rematched_.empty()) {
+    storage::append_find_parked_of(to, rematched_);
+    first_look_.push_back(look::parked_of);
+  }
   storage::append_any_failed(to);
   first_look_.push_back(look::any_failed);
 }
 
-void batch::take_first_look(std::vector<postgres::rows>& answers, std::size_t at) {
-  std::vector<storage::key_row> keys;
-  const auto take_operations = [&](const postgres::rows& from) {
-    for (auto& row : storage::read_operations(from)) {
-      if (by_request_id_.contains(row.request_id)) continue;
-      auto& o = operations_.emplace_back();
-      o.locked_revision = row.revision;
-      o.row = std::move(row);
-      by_request_id_.emplace(o.row.request_id, &o);
-      by_id_.emplace(o.row.id, &o);
-    }
-  };
-  for (const auto what : first_look_) {
-    const auto& from = answers.at(at++);
-    switch (what) {
-      case look::lock:
-      case look::lock_alias: take_operations(from); break;
-      case look::aliases:
-        for (auto& row : storage::read_aliases(from)) alias_rows_.insert_or_assign({row.provider, row.alias}, std::move(row));
-        break;
-      case look::keys: keys = storage::read_keys(from); break;
-      case look::client_keys:
-        for (auto& row : storage::read_client_keys(from)) client_key_rows_.insert_or_assign({row.client, row.key}, std::move(row));
-        break;
-      case look::failed:
-        for (auto& row : storage::read_failed(from)) {
-          const std::pair<std::string, sha256_digest> name{row.provider, row.body_digest};
-          failed_[name].row = std::move(row);
-        }
-        break;
-      case look::any_failed: any_failed_ = from.boolean(0, 0); break;
-      case look::existing:
-      case look::workflows:
-      case look::alias_keys:
-      case look::reviews: break;
-    }
-  }
-  for (auto& k : keys) {
-    if (const auto o = by_id_.find(k.operation); o != by_id_.end()) o->second->keys.emplace(k.key, std::move(k));
+void batch::take(look what, const postgres::rows& from) {
+  switch (what) {
+    case look::meet:
+      for (const auto key : storage::read_refused_locks(from)) refused_locks_.push_back(key);
+      std::sort(refused_locks_.begin(), refused_locks_.end());
+      break;
+    case look::lock:
+    case look::lock_alias:
+      for (auto& row : storage::read_operations(from)) {
+        if (by_request_id_.contains(row.request_id)) continue;
+        auto& o = operations_.emplace_back();
+        o.locked_revision = row.revision;
+        o.row = std::move(row);
+        by_request_id_.emplace(o.row.request_id, &o);
+        by_id_.emplace(o.row.id, &o);
+      }
+      break;
+    case look::aliases:
+      for (auto& row : storage::read_aliases(from)) alias_rows_.insert_or_assign({row.provider, row.alias}, std::move(row));
+      break;
+    case look::keys:
+    case look::alias_keys:
+      for (auto& k : storage::read_keys(from)) key_rows_.push_back(std::move(k));
+      break;
+    case look::client_keys:
+      for (auto& row : storage::read_client_keys(from)) client_key_rows_.insert_or_assign({row.client, row.key}, std::move(row));
+      break;
+    case look::failed:
+      for (auto& row : storage::read_failed(from)) {
+        const std::pair<std::string, sha256_digest> name{row.provider, row.body_digest};
+        failed_[name].row = std::move(row);
+      }
+      break;
+    case look::any_failed: any_failed_ = from.boolean(0, 0); break;
+    case look::parked:
+    case look::parked_of:
+      for (auto& row : storage::read_parked(from)) {
+        auto& p = parked_[row.id];
+        if (!row.matched.empty()) p.matched.push_back({row.matched_reference, row.provider, row.matched});
+        p.row = std::move(row);
+      }
+      break;
+    case look::existing: existing_ = storage::read_existing(from); break;
+    case look::workflows:
+      for (int i = 0; i < from.size(); ++i) {
+        auto table = transition::workflow::parse(from.text(i, 1));
+        if (!table) continue;
+        workflows_.add(std::make_shared<const transition::workflow>(std::move(*table)));
+        workflows_.mark_stored(from.int8(i, 0));
+      }
+      break;
+    case look::reviews:
+      for (auto& r : storage::read_reviews(from)) {
+        const std::tuple name{r.operation, r.kind, r.digest};
+        reviews_.insert_or_assign(name, std::pair{std::move(r), 0});
+      }
+      break;
   }
 }
 
+void batch::take_first_look(std::vector<postgres::rows>& answers, std::size_t at) {
+  for (const auto what : first_look_) take(what, answers.at(at++));
+  for (auto& k : key_rows_) {
+    if (const auto o = by_id_.find(k.operation); o != by_id_.end()) {
+      auto key = k.key;
+      o->second->keys.emplace(std::move(key), std::move(k));
+    }
+  }
+  key_rows_.clear();
+}
+
 bool batch::append_second_look(storage::checked_pipeline& to) {
+  const auto learn_for = [&](const in_hand& o, const std::vector<std::string>& references) {
+    for (auto& name : unknown_references(o.row.provider, references)) learning_.push_back(std::move(name));
+  };
+  const auto miss = [&](std::string_view request_id) {
+    if (!request_id.empty() && !find(request_id)) missing_.push_back(request_id);
+  };
   for (const auto* w : works_) {
     if (const auto* c = std::get_if<callback>(w)) {
       if (goes_to_failed(*c)) continue;
-      if (auto* o = find_for(*c)) {
-        if (c->request_id.empty()) alias_keys_.push_back({o->row.id, c->key});
-        const auto claim = o->keys.find(c->key);
-        if (claim != o->keys.end() && claim->second.content_digest != c->content_digest)
-          conflicts_.push_back({o->row.id, to_string(transition::review_kind::conflict), c->content_digest});
-      } else if (!c->request_id.empty() && !find(c->request_id)) {
-        missing_.push_back(c->request_id);
+      auto* o = find_for(*c);
+      if (!o) {
+        miss(c->request_id);
+        continue;
       }
+      learn_for(*o, c->references);
+      const auto claim = o->keys.find(c->key);
+      // A key of an operation that was found by alias is not read yet: its conflicts are looked up on suspicion.
+      if (c->request_id.empty()) alias_keys_.push_back({o->row.id, c->key});
+      if (c->request_id.empty() || (claim != o->keys.end() && claim->second.content_digest != c->content_digest))
+        conflicts_.push_back({o->row.id, to_string(transition::review_kind::conflict), c->content_digest});
     } else if (const auto* e = std::get_if<event>(w)) {
-      if (!find(e->request_id)) missing_.push_back(e->request_id);
+      miss(e->request_id);
+      if (const auto* o = find(e->request_id)) {
+        if (!e->references.empty()) learn_for(*o, e->references);
+      }
     } else if (const auto* r = std::get_if<registration>(w)) {
-      if (careful_ && !find(r->request_id)) missing_.push_back(r->request_id);
+      if (careful_) miss(r->request_id);
     } else if (const auto* p = std::get_if<payload_access>(w)) {
-      if (!p->request_id.empty() && !find(p->request_id)) missing_.push_back(p->request_id);
+      miss(p->request_id);
+    } else if (const auto* m = std::get_if<rematch>(w)) {
+      miss(m->request_id);
     }
   }
+  // What waits for a registration or a re-match is decided with it: its keys and conflicts are needed too.
+  for (const auto& [id, p] : parked_) {
+    const auto* o = p.row.request_id ? find(*p.row.request_id) : nullptr;
+    if (!o || o->created) continue;
+    alias_keys_.push_back({o->row.id, p.row.key});
+    conflicts_.push_back({o->row.id, to_string(transition::review_kind::conflict), p.row.content_digest});
+  }
   const config::settings none;
-  for (auto& o : operations_) {
+  for (const auto& o : operations_) {
     if (!workflows_.find(o.row.workflow, none)) unknown_workflows_.push_back(o.row.workflow);
   }
   sort_unique(missing_, std::less<>());
   sort_unique(unknown_workflows_, std::less<>());
+  sort_unique(learning_, std::less<>());
 
+  if (!learning_.empty()) {
+    std::vector<std::int64_t> locks;
+    std::vector<storage::alias_name> names;
+    for (const auto& name : learning_) {
+      locks.push_back(name.lock_key());
+      names.push_back({name.provider, name.identity});
+    }
+    sort_unique(locks, std::less<>());
+    tried_locks_.insert(tried_locks_.end(), locks.begin(), locks.end());
+    sort_unique(tried_locks_, std::less<>());
+    storage::append_try_locks(to, locks);
+    second_look_.push_back(look::meet);
+    storage::append_find_aliases(to, names);
+    second_look_.push_back(look::aliases);
+    storage::append_find_parked(to, learning_);
+    second_look_.push_back(look::parked);
+  }
   if (!missing_.empty()) {
     storage::append_existing(to, missing_);
     second_look_.push_back(look::existing);
@@ -167,12 +257,6 @@ bool batch::append_second_look(storage::checked_pipeline& to) {
     storage::append_find_operation_keys(to, alias_keys_);
     second_look_.push_back(look::alias_keys);
   }
-  // A key of an alias-found operation may be claimed with other content: its conflicts are looked up on suspicion.
-  for (const auto* w : works_) {
-    const auto* c = std::get_if<callback>(w);
-    if (!c || goes_to_failed(*c) || !c->request_id.empty()) continue;
-    if (auto* o = find_for(*c)) conflicts_.push_back({o->row.id, to_string(transition::review_kind::conflict), c->content_digest});
-  }
   if (!conflicts_.empty()) {
     storage::append_find_reviews(to, conflicts_);
     second_look_.push_back(look::reviews);
@@ -181,36 +265,17 @@ bool batch::append_second_look(storage::checked_pipeline& to) {
 }
 
 result<void> batch::take_second_look(std::vector<postgres::rows>& answers, std::size_t at) {
-  for (const auto what : second_look_) {
-    const auto& from = answers.at(at++);
-    switch (what) {
-      case look::existing: existing_ = storage::read_existing(from); break;
-      case look::workflows:
-        for (int i = 0; i < from.size(); ++i) {
-          auto table = transition::workflow::parse(from.text(i, 1));
-          if (!table) return error(transient::our_fault, "a stored workflow cannot be read");
-          workflows_.add(std::make_shared<const transition::workflow>(std::move(*table)));
-          workflows_.mark_stored(from.int8(i, 0));
-        }
-        break;
-      case look::alias_keys:
-        for (auto& k : storage::read_keys(from)) {
-          if (const auto o = by_id_.find(k.operation); o != by_id_.end()) o->second->keys.emplace(k.key, std::move(k));
-        }
-        break;
-      case look::reviews:
-        for (auto& r : storage::read_reviews(from)) reviews_.insert_or_assign({r.operation, r.kind, r.digest}, std::pair{std::move(r), 0});
-        break;
-      case look::lock:
-      case look::lock_alias:
-      case look::aliases:
-      case look::keys:
-      case look::client_keys:
-      case look::failed:
-      case look::any_failed: break;
+  for (const auto what : second_look_) take(what, answers.at(at++));
+  for (auto& k : key_rows_) {
+    if (const auto o = by_id_.find(k.operation); o != by_id_.end()) {
+      auto key = k.key;
+      o->second->keys.emplace(std::move(key), std::move(k));
     }
   }
-  std::sort(existing_.begin(), existing_.end());
+  key_rows_.clear();
+  const config::settings none;
+  for (const auto key : unknown_workflows_)
+    if (!workflows_.find(key, none)) return error(transient::our_fault, "a stored workflow cannot be read");
   return {};
 }
 
@@ -233,7 +298,35 @@ batch::in_hand* batch::find_for(const callback& c) {
   return nullptr;
 }
 
-bool batch::exists(std::string_view request_id) const { return std::binary_search(existing_.begin(), existing_.end(), request_id, std::less<>()); }
+bool batch::exists(std::string_view request_id) const { return storage::find_existing(existing_, request_id) != nullptr; }
+
+bool batch::exists_at(std::string_view request_id, std::string_view provider) const {
+  const auto* row = storage::find_existing(existing_, request_id);
+  return row && row->provider == provider;
+}
+
+bool batch::may_meet(const std::vector<storage::identity_name>& names) const {
+  return std::all_of(names.begin(), names.end(), [&](const auto& name) {
+    const auto key = name.lock_key();
+    return std::binary_search(tried_locks_.begin(), tried_locks_.end(), key) &&
+           !std::binary_search(refused_locks_.begin(), refused_locks_.end(), key);
+  });
+}
+
+std::vector<storage::identity_name> batch::names_of(const registration& r) const {
+  std::vector<storage::identity_name> out;
+  out.push_back({false, r.provider, r.request_id});
+  for (const auto& reference : r.references) out.push_back({true, r.provider, reference});
+  return out;
+}
+
+std::vector<storage::identity_name> batch::unknown_references(std::string_view provider,
+                                                              const std::vector<std::string>& references) const {
+  std::vector<storage::identity_name> out;
+  for (const auto& r : references)
+    if (!find_alias(provider, r)) out.push_back({true, std::string(provider), r});
+  return out;
+}
 
 const storage::alias_row* batch::find_alias(std::string_view provider, std::string_view alias) const {
   const auto it = alias_rows_.find(std::pair<std::string, std::string>(provider, alias));

@@ -18,7 +18,11 @@ std::string identity_of(const work& w) {
 }  // namespace
 
 entry::entry(const boost::asio::any_io_executor& executor, record::work w, steady_time deadline)
-    : what(std::move(w)), arrived(std::chrono::steady_clock::now()), until(deadline), identity(identity_of(what)), wake(executor, deadline) {
+    : what(std::move(w)),
+      arrived(std::chrono::steady_clock::now()),
+      until(deadline),
+      identity(identity_of(what)),
+      wake(executor, deadline) {
   if (const auto* c = std::get_if<callback>(&what)) {
     provider = c->provider->name;
     bytes = c->body.size();

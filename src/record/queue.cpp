@@ -24,7 +24,8 @@ std::string suspect_key(const entry& e) {
 }  // namespace
 
 result<void> queue::push(entry_ptr e) {
-  if (size_ >= bounds_.entries || bytes_ + e->bytes > bounds_.bytes) return error(transient::queue_full, "too much is waiting to be recorded");
+  if (size_ >= bounds_.entries || bytes_ + e->bytes > bounds_.bytes)
+    return error(transient::queue_full, "too much is waiting to be recorded");
   if (const auto it = suspects_.find(suspect_key(*e)); it != suspects_.end() && it->second > suspect_attempts_max)
     return error(transient::our_fault, "this callback has failed repeatedly and waits for somebody to look");
   if (!e->identity.empty()) {
@@ -129,6 +130,25 @@ std::vector<entry_ptr> queue::take_from_lane(std::size_t rows, steady_time now) 
   return out;
 }
 
+std::vector<entry_ptr> queue::take_parking(std::size_t rows, steady_time now) {
+  std::vector<entry_ptr> out;
+  while (!parking_.empty() && out.size() < rows) {
+    auto e = std::move(parking_.front());
+    parking_.pop_front();
+    if (drop_if_gone(e, now)) continue;
+    e->begun = true;
+    if (!e->identity.empty()) ++in_hand_[e->identity];
+    out.push_back(std::move(e));
+  }
+  return out;
+}
+
+void queue::to_parking(const entry_ptr& e) {
+  if (!e->identity.empty()) count_down(in_hand_, e->identity);
+  e->begun = false;
+  parking_.push_back(e);
+}
+
 void queue::suspect(const std::vector<entry_ptr>& entries) {
   for (const auto& e : entries) {
     auto key = suspect_key(*e);
@@ -200,6 +220,8 @@ void queue::fail_all(const error& why) {
     for (const auto& e : held.entries) fail(e);
   held_.clear();
   lane_.clear();
+  for (const auto& e : parking_) fail(e);
+  parking_.clear();
 }
 
 }  // namespace recibo::record

@@ -5,6 +5,7 @@
 //   held      work whose operation was found locked by somebody else: back after a short random time, all of that
 //             operation together, so that its order is kept
 //   lane      work that was found busy often: taken one operation at a time by the waiting lane
+//   parking   callbacks whose operation was not found: taken by the park lane
 #pragma once
 
 #include "entry.hpp"
@@ -42,6 +43,8 @@ class queue {
   std::vector<entry_ptr> take(std::size_t rows, std::size_t bytes, steady_time now);
   // An operation from the waiting lane, with all its work; empty: none waits.
   std::vector<entry_ptr> take_from_lane(std::size_t rows, steady_time now);
+  // Callbacks for the park lane, in order.
+  std::vector<entry_ptr> take_parking(std::size_t rows, steady_time now);
   // Marks digests of a batch that died: the next callback with one of them is taken alone (rule 7).
   void suspect(const std::vector<entry_ptr>& entries);
   void cleared(const entry_ptr& e);
@@ -50,6 +53,8 @@ class queue {
   void done(const entry_ptr& e);
   // Its operation is locked by somebody else.
   void hold(const entry_ptr& e, steady_time now);
+  // Its operation is not known: to the park lane.
+  void to_parking(const entry_ptr& e);
   // The database failed it; to the front, in this order.
   void put_back(const std::vector<entry_ptr>& entries);
   // Brings back what has been held long enough; when the next is due.
@@ -61,6 +66,7 @@ class queue {
   std::size_t size() const noexcept { return size_; }
   std::size_t bytes() const noexcept { return bytes_; }
   bool lane_waits() const noexcept { return !lane_.empty(); }
+  bool parking_waits() const noexcept { return !parking_.empty(); }
 
  private:
   struct held_operation {
@@ -76,6 +82,7 @@ class queue {
   std::list<entry_ptr> waiting_;
   std::unordered_map<std::string, held_operation> held_;
   std::deque<std::string> lane_;
+  std::deque<entry_ptr> parking_;
   std::unordered_map<std::string, std::size_t> in_hand_, per_operation_, per_provider_;
   std::unordered_map<std::string, int> suspects_;
   std::size_t size_ = 0, bytes_ = 0;

@@ -34,16 +34,17 @@ struct recorder::impl : std::enable_shared_from_this<recorder::impl> {
                              .per_operation = std::max<std::size_t>(64, static_cast<std::size_t>(how.queue) / 16),
                              .per_provider = std::max<std::size_t>(64, static_cast<std::size_t>(how.queue) * 3 / 4)}),
         tasks(executor),
-        lane_wake(executor),
         held_wake(executor) {
     shared.metrics = how.metrics;
     shared.wake = [this] { wake_writers(); };
     for (int i = 0; i < how.writers; ++i) writers.push_back(std::make_unique<seat>(executor, how.database_url, shared));
-    lane = std::make_unique<writer>(executor, how.database_url, shared);
+    waiting = std::make_unique<seat>(executor, how.database_url, shared);
+    parking = std::make_unique<seat>(executor, how.database_url, shared);
   }
 
   struct seat {
-    seat(const boost::asio::any_io_executor& executor, const secret& url, desk& shared) : works(executor, url, shared), wake(executor) {}
+    seat(const boost::asio::any_io_executor& executor, const secret& url, desk& shared)
+        : works(executor, url, shared), wake(executor) {}
     writer works;
     boost::asio::steady_timer wake;
     bool idle = false;
@@ -58,7 +59,8 @@ struct recorder::impl : std::enable_shared_from_this<recorder::impl> {
     for (std::size_t i = 0; i < writers.size(); ++i)
       if (writers[i]->idle && has_turn(i)) writers[i]->wake.cancel();
     held_wake.cancel();
-    lane_wake.cancel();
+    if (waiting->idle && shared.queue.lane_waits()) waiting->wake.cancel();
+    if (parking->idle && shared.queue.parking_waits()) parking->wake.cancel();
   }
 
   boost::asio::awaitable<void> run_writer(std::size_t number) {
@@ -75,7 +77,8 @@ struct recorder::impl : std::enable_shared_from_this<recorder::impl> {
         }
         pause = reconnect_first;
       }
-      auto entries = has_turn(number) ? shared.queue.take(rows(), batch_bytes_max, steady_clock::now()) : std::vector<entry_ptr>();
+      auto entries =
+          has_turn(number) ? shared.queue.take(rows(), batch_bytes_max, steady_clock::now()) : std::vector<entry_ptr>();
       if (how.metrics) how.metrics->queue_depth(shared.queue.size());
       if (entries.empty()) {
         if (stopping && shared.queue.waiting() == 0 && number != 0) break;
@@ -108,21 +111,23 @@ struct recorder::impl : std::enable_shared_from_this<recorder::impl> {
     }
   }
 
-  boost::asio::awaitable<void> run_lane() {
+  // The two lanes beside the batches. Their sessions are opened when there is work for them.
+  boost::asio::awaitable<void> run_lane(lane which) {
     auto self = shared_from_this();
+    auto& me = which == lane::waiting ? *waiting : *parking;
     while (!stopping || shared.queue.size() > 0) {
-      if (shared.queue.lane_waits()) {
-        auto entries = shared.queue.take_from_lane(rows(), steady_clock::now());
-        if (!entries.empty()) {
-          co_await lane->process(std::move(entries), true);
-          wake_writers();
-          continue;
-        }
+      const auto now = steady_clock::now();
+      auto entries = which == lane::waiting ? shared.queue.take_from_lane(rows(), now) : shared.queue.take_parking(rows(), now);
+      if (!entries.empty()) {
+        co_await me.works.process(std::move(entries), which);
+        wake_writers();
+        continue;
       }
-      lane_wake.expires_after(milliseconds(stopping ? 20 : 1'000));
-      co_await lane_wake.async_wait(quietly);
+      me.idle = true;
+      co_await sleep(me, milliseconds(stopping ? 20 : 1'000));
+      me.idle = false;
     }
-    lane->close();
+    me.works.close();
   }
 
   boost::asio::any_io_executor executor;
@@ -130,13 +135,14 @@ struct recorder::impl : std::enable_shared_from_this<recorder::impl> {
   desk shared;
   async::task_group tasks;
   std::vector<std::unique_ptr<seat>> writers;
-  std::unique_ptr<writer> lane;
-  boost::asio::steady_timer lane_wake, held_wake;
+  std::unique_ptr<seat> waiting, parking;
+  boost::asio::steady_timer held_wake;
   bool started = false, stopping = false;
   std::minstd_rand random{std::random_device{}()};
 };
 
-recorder::recorder(boost::asio::any_io_executor executor, options o) : impl_(std::make_shared<impl>(std::move(executor), std::move(o))) {}
+recorder::recorder(boost::asio::any_io_executor executor, options o)
+    : impl_(std::make_shared<impl>(std::move(executor), std::move(o))) {}
 
 recorder::~recorder() { impl_->tasks.emit(boost::asio::cancellation_type::terminal); }
 
@@ -145,7 +151,8 @@ void recorder::start() {
   impl_->started = true;
   for (std::size_t i = 0; i < impl_->writers.size(); ++i) impl_->tasks.spawn("writer", impl_->run_writer(i));
   impl_->tasks.spawn("held work", impl_->run_held());
-  impl_->tasks.spawn("waiting lane", impl_->run_lane());
+  impl_->tasks.spawn("waiting lane", impl_->run_lane(lane::waiting));
+  impl_->tasks.spawn("park lane", impl_->run_lane(lane::parking));
 }
 
 boost::asio::awaitable<void> recorder::drain(std::chrono::steady_clock::time_point until) {
@@ -153,7 +160,8 @@ boost::asio::awaitable<void> recorder::drain(std::chrono::steady_clock::time_poi
   self->stopping = true;
   for (auto& w : self->writers) w->wake.cancel();
   self->held_wake.cancel();
-  self->lane_wake.cancel();
+  self->waiting->wake.cancel();
+  self->parking->wake.cancel();
   const bool empty = co_await self->tasks.wait_empty(until);
   if (!empty) {
     log::warn("recorder drained late", {{"waiting", self->shared.queue.size()}});
@@ -192,7 +200,8 @@ recorder::counts recorder::state() const noexcept {
 
 bool recorder::healthy() const noexcept {
   auto& shared = impl_->shared;
-  return impl_->started && !impl_->stopping && !shared.away && shared.ever_connected && !shared.too_many_culprits(steady_clock::now());
+  return impl_->started && !impl_->stopping && !shared.away && shared.ever_connected &&
+         !shared.too_many_culprits(steady_clock::now());
 }
 
 }  // namespace recibo::record

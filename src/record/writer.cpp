@@ -1,5 +1,6 @@
 #include "writer.hpp"
 
+#include "park.hpp"
 #include "recibo/observe/log.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
@@ -122,10 +123,10 @@ void writer::give_back(std::vector<entry_ptr>& entries, const error& why) {
   desk_.wake();
 }
 
-boost::asio::awaitable<void> writer::process(std::vector<entry_ptr> entries, bool waiting) {
+boost::asio::awaitable<void> writer::process(std::vector<entry_ptr> entries, lane which) {
   for (int races = 0; !entries.empty();) {
     const bool careful = races > 0;
-    const auto ended = co_await attempt(entries, waiting, careful);
+    const auto ended = co_await attempt(entries, which, careful);
     if (ended == end::settled) co_return;
     if (ended == end::again && ++races < races_max) continue;
     if (ended == end::again && entries.size() == 1) {
@@ -140,13 +141,13 @@ boost::asio::awaitable<void> writer::process(std::vector<entry_ptr> entries, boo
       finish_all(entries, error(transient::database_away, "the database cannot be reached"));
       co_return;
     }
-    co_await process(std::move(first), waiting);
-    co_await process(std::move(second), waiting);
+    co_await process(std::move(first), which);
+    co_await process(std::move(second), which);
     co_return;
   }
 }
 
-boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entries, bool waiting, bool careful) {
+boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entries, lane which, bool careful) {
   const bool reachable = co_await connect();
   if (!reachable) {
     finish_all(entries, error(transient::database_away, "the database cannot be reached"));
@@ -156,11 +157,17 @@ boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entr
   std::vector<const work*> works;
   works.reserve(entries.size());
   for (const auto& e : entries) works.push_back(&e->what);
-  batch b(std::move(works), desk_.workflows, careful);
+  std::unique_ptr<plan> planned;
+  if (which == lane::parking) {
+    planned = std::make_unique<park>(std::move(works));
+  } else {
+    planned = std::make_unique<batch>(std::move(works), desk_.workflows, careful);
+  }
+  auto& b = *planned;
 
   storage::checked_pipeline first;
   first.add(storage::begin, {});
-  if (waiting) {
+  if (which == lane::waiting) {
     postgres::parameters timeout;
     timeout.text(std::to_string(lane_lock_timeout_ms));
     first.add(lane_timeout, std::move(timeout));
@@ -169,13 +176,13 @@ boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entr
   const auto looks_from = first.statements.steps().size();
   b.append_first_look(first);
   auto seen = co_await session_->run(first.statements, steady_clock::now() + run_deadline);
-  if (!seen.ok()) co_return co_await failed(entries, seen, false, waiting);
+  if (!seen.ok()) co_return co_await failed(entries, seen, false, which);
   b.take_first_look(seen.answers, looks_from);
 
   storage::checked_pipeline second;
   if (b.append_second_look(second)) {
     auto more = co_await session_->run(second.statements, steady_clock::now() + run_deadline);
-    if (!more.ok()) co_return co_await failed(entries, more, false, waiting);
+    if (!more.ok()) co_return co_await failed(entries, more, false, which);
     const auto taken = b.take_second_look(more.answers, 0);
     if (!taken) {
       co_await session_->rollback(steady_clock::now() + run_deadline);
@@ -189,10 +196,11 @@ boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entr
   b.append_writes(writes);
   writes.add(storage::commit, {});
   auto written = co_await session_->run(writes.statements, steady_clock::now() + run_deadline);
-  if (!written.ok()) co_return co_await failed(entries, written, true, waiting);
+  if (!written.ok()) co_return co_await failed(entries, written, true, which);
   if (!proven(written, writes)) {
     // COMMIT was answered, but not as decided: what is in the database is not known to be what we would answer (rule 8).
-    log::error("commit without proof", {{"entries", entries.size()}, {"tag", written.answers.empty() ? "" : written.answers.back().tag()},
+    log::error("commit without proof", {{"entries", entries.size()},
+                                        {"tag", written.answers.empty() ? "" : written.answers.back().tag()},
                                         {"noticed", written.noticed}});
     lose_session();
     finish_all(entries, error(uncertain::commit_unknown, "the database did not prove the commit"));
@@ -235,8 +243,12 @@ void writer::settle(std::vector<entry_ptr>& entries, const std::vector<verdict>&
         held = true;
         break;
       case verdict::kind::absent:
-        e->finish(error(transient::not_ready, "the operation is not known yet; send it again"));
-        desk_.queue.done(e);
+        desk_.queue.to_parking(e);
+        held = true;
+        break;
+      case verdict::kind::known:
+        desk_.queue.put_back({e});
+        held = true;
         break;
       case verdict::kind::undecided:
         e->finish(error(transient::our_fault, "not decided"));
@@ -248,17 +260,22 @@ void writer::settle(std::vector<entry_ptr>& entries, const std::vector<verdict>&
   if (held) desk_.wake();
 }
 
-boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entries, postgres::outcome& o, bool wrote, bool waiting) {
+boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entries, postgres::outcome& o, bool wrote,
+                                                   lane which) {
   const auto why = postgres::to_error(o);
   if (o.lost) {
-    log::warn("database session lost", {{"part", "recorder"}, {"entries", entries.size()}, {"wrote", wrote}, {"timed_out", o.timed_out},
+    log::warn("database session lost", {{"part", "recorder"},
+                                        {"entries", entries.size()},
+                                        {"wrote", wrote},
+                                        {"timed_out", o.timed_out},
                                         {"detail", o.lost_why}});
     lose_session();
     if (o.timed_out) {
       // Nothing answers any more: what waits would wait in vain.
       desk_.away = true;
       desk_.queue.suspect(entries);
-      finish_all(entries, wrote && o.sync_sent ? error(uncertain::commit_unknown, "no answer to the commit") : error(transient::database_away));
+      finish_all(entries, wrote && o.sync_sent ? error(uncertain::commit_unknown, "no answer to the commit")
+                                               : error(transient::database_away));
       desk_.queue.fail_all(error(transient::database_away, "the database does not answer"));
       co_return end::settled;
     }
@@ -279,7 +296,7 @@ boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entri
     co_return end::again;
   }
   if (kind == postgres::fault::transient) {
-    if (waiting && o.refused->sqlstate == "55P03") {
+    if (which == lane::waiting && o.refused->sqlstate == "55P03") {
       // The row is still held: the next operation of the lane has its turn.
       const auto at = steady_clock::now();
       for (const auto& e : entries) desk_.queue.hold(e, at);
@@ -298,8 +315,11 @@ boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entri
 
   const auto at = steady_clock::now();
   if (entries.size() > 1 && !desk_.too_many_culprits(at)) co_return end::split;
-  log::error("database refused", {{"part", "recorder"}, {"sqlstate", o.refused->sqlstate}, {"constraint", o.refused->constraint},
-                                  {"message", o.refused->message}, {"entries", entries.size()}});
+  log::error("database refused", {{"part", "recorder"},
+                                  {"sqlstate", o.refused->sqlstate},
+                                  {"constraint", o.refused->constraint},
+                                  {"message", o.refused->message},
+                                  {"entries", entries.size()}});
   if (entries.size() > 1) {
     finish_all(entries, error(transient::our_fault, "recording fails repeatedly"));
     co_return end::settled;

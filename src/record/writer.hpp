@@ -2,11 +2,11 @@
 // Belongs to one thread. What it needs of the recorder is the `desk`.
 #pragma once
 
+#include "batch.hpp"
+#include "queue.hpp"
 #include "recibo/observe/metrics.hpp"
 #include "recibo/postgres/connection.hpp"
 #include "recibo/postgres/sqlstate.hpp"
-#include "batch.hpp"
-#include "queue.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -38,6 +38,12 @@ struct desk {
   bool too_many_culprits(steady_time now);
 };
 
+enum class lane {
+  batches,  // work as it comes
+  waiting,  // work for one operation that is often busy: waits a while for its row
+  parking,  // callbacks whose operation is not known
+};
+
 class writer {
  public:
   writer(boost::asio::any_io_executor executor, secret url, desk& shared);
@@ -45,8 +51,7 @@ class writer {
   // Opens the session when there is none. False: the database cannot be reached; `away` is set and what waits was refused.
   boost::asio::awaitable<bool> connect();
   // Records these, answers them or hands them back to the queue. Every entry has been dealt with when it returns.
-  // `waiting`: waits a while for the row of the first one (the waiting lane).
-  boost::asio::awaitable<void> process(std::vector<entry_ptr> entries, bool waiting = false);
+  boost::asio::awaitable<void> process(std::vector<entry_ptr> entries, lane which = lane::batches);
   void close();
   bool connected() const noexcept { return session_ && session_->usable(); }
 
@@ -56,9 +61,9 @@ class writer {
     again,    // a race was lost: look again, carefully
     split,    // one of them fails for its data: find it
   };
-  boost::asio::awaitable<end> attempt(std::vector<entry_ptr>& entries, bool waiting, bool careful);
+  boost::asio::awaitable<end> attempt(std::vector<entry_ptr>& entries, lane which, bool careful);
   // Deals with a run that was not ok. `wrote`: COMMIT was in it.
-  boost::asio::awaitable<end> failed(std::vector<entry_ptr>& entries, postgres::outcome& o, bool wrote, bool waiting);
+  boost::asio::awaitable<end> failed(std::vector<entry_ptr>& entries, postgres::outcome& o, bool wrote, lane which);
   boost::asio::awaitable<void> settle_culprit(entry_ptr e, postgres::fault why);
   void settle(std::vector<entry_ptr>& entries, const std::vector<verdict>& verdicts);
   void finish_all(std::vector<entry_ptr>& entries, const error& why);

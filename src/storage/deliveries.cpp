@@ -16,9 +16,9 @@ const statement insert_deliveries{
     "INSERT INTO recibo.deliveries (id, operation, provider, disposition, received_at, request_id, key, event, occurred_at, "
     "provider_sequence, body_digest, payload, secret, peer, answer_status, trace_id) "
     "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
-    {oid::uuid_array, oid::uuid_array, oid::text_array, oid::text_array, oid::timestamptz_array, oid::text_array, oid::bytea_array,
-     oid::text_array, oid::timestamptz_array, oid::int8_array, oid::bytea_array, oid::uuid_array, oid::text_array, oid::text_array,
-     oid::int4_array, oid::text_array}};
+    {oid::uuid_array, oid::uuid_array, oid::text_array, oid::text_array, oid::timestamptz_array, oid::text_array,
+     oid::bytea_array, oid::text_array, oid::timestamptz_array, oid::int8_array, oid::bytea_array, oid::uuid_array,
+     oid::text_array, oid::text_array, oid::int4_array, oid::text_array}};
 
 const statement insert_payloads{"insert_payloads",
                                 "INSERT INTO recibo.payloads (id, body, content_type) SELECT * FROM unnest($1, $2, $3)",
@@ -26,7 +26,8 @@ const statement insert_payloads{"insert_payloads",
 
 const statement find_failed{
     "find_failed",
-    "SELECT f.id, f.provider, f.body_digest, f.disposition, f.reason, f.detail, f.delivery, f.request_id, f.event, f.answer_status::int "
+    "SELECT f.id, f.provider, f.body_digest, f.disposition, f.reason, f.detail, f.delivery, f.request_id, f.event, "
+    "f.answer_status::int "
     "FROM recibo.failed_callbacks f JOIN unnest($1, $2) AS w(provider, body_digest) "
     "ON f.provider = w.provider AND f.body_digest = w.body_digest ORDER BY f.provider, f.body_digest FOR NO KEY UPDATE OF f",
     {oid::text_array, oid::bytea_array}};
@@ -42,11 +43,12 @@ const statement insert_failed{
     {oid::uuid_array, oid::text_array, oid::bytea_array, oid::text_array, oid::text_array, oid::text_array, oid::uuid_array,
      oid::text_array, oid::text_array, oid::int4_array, oid::timestamptz_array}};
 
-const statement repeat_failed{"repeat_failed",
-                              "WITH changed AS (UPDATE recibo.failed_callbacks f SET count = f.count + u.times, last_seen_at = u.at "
-                              "FROM unnest($1, $2, $3) AS u(id, times, at) WHERE f.id = u.id "
-                              "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
-                              {oid::uuid_array, oid::int4_array, oid::timestamptz_array}};
+const statement repeat_failed{
+    "repeat_failed",
+    "WITH changed AS (UPDATE recibo.failed_callbacks f SET count = f.count + u.times, last_seen_at = u.at "
+    "FROM unnest($1, $2, $3) AS u(id, times, at) WHERE f.id = u.id "
+    "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
+    {oid::uuid_array, oid::int4_array, oid::timestamptz_array}};
 
 const statement close_failed{"close_failed",
                              "DELETE FROM recibo.failed_callbacks f USING unnest($1, $2) AS w(provider, body_digest) "
@@ -105,7 +107,9 @@ void new_payloads::add(delivery_id id, std::string_view body, std::string_view c
   rows.next().add(content_type);
 }
 
-void append_find_failed(checked_pipeline& to, const std::vector<failed_name>& names) { append_failed_names(to, find_failed, names); }
+void append_find_failed(checked_pipeline& to, const std::vector<failed_name>& names) {
+  append_failed_names(to, find_failed, names);
+}
 
 std::vector<failed_row> read_failed(const rows& from) {
   std::vector<failed_row> out(static_cast<std::size_t>(from.size()));
@@ -114,7 +118,8 @@ std::vector<failed_row> read_failed(const rows& from) {
     f.id = from.id<failed_callback_id>(i, 0);
     f.provider = from.string(i, 1);
     const auto digest = from.text(i, 2);
-    if (digest.size() == f.body_digest.size()) std::copy(digest.begin(), digest.end(), reinterpret_cast<char*>(f.body_digest.data()));
+    if (digest.size() == f.body_digest.size())
+      std::copy(digest.begin(), digest.end(), reinterpret_cast<char*>(f.body_digest.data()));
     f.disposition = from.string(i, 3);
     f.reason = from.string(i, 4);
     f.detail = from.string(i, 5);
@@ -150,6 +155,8 @@ void repeated_failed::add(failed_callback_id id, std::int32_t times, sys_micros 
   rows.next().add_time(at);
 }
 
-void append_close_failed(checked_pipeline& to, const std::vector<failed_name>& names) { append_failed_names(to, close_failed, names); }
+void append_close_failed(checked_pipeline& to, const std::vector<failed_name>& names) {
+  append_failed_names(to, close_failed, names);
+}
 
 }  // namespace recibo::storage

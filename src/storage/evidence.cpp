@@ -10,38 +10,41 @@ using postgres::binary_array;
 using postgres::parameters;
 using postgres::statement;
 
-const statement insert_transitions{
-    "insert_transitions",
-    "INSERT INTO recibo.transitions (operation, sequence, version, item_id, event, from_state, to_state, at, actor_kind, actor, delivery, "
-    "reason, evidence, result, notifications) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
-    {oid::uuid_array, oid::int4_array, oid::int4_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array,
-     oid::timestamptz_array, oid::text_array, oid::text_array, oid::uuid_array, oid::text_array, oid::jsonb_array, oid::text_array,
-     oid::int4_array}};
+const statement insert_transitions{"insert_transitions",
+                                   "INSERT INTO recibo.transitions (operation, sequence, version, item_id, event, from_state, "
+                                   "to_state, at, actor_kind, actor, delivery, "
+                                   "reason, evidence, result, notifications) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, "
+                                   "$8, $9, $10, $11, $12, $13, $14, $15)",
+                                   {oid::uuid_array, oid::int4_array, oid::int4_array, oid::text_array, oid::text_array,
+                                    oid::text_array, oid::text_array, oid::timestamptz_array, oid::text_array, oid::text_array,
+                                    oid::uuid_array, oid::text_array, oid::jsonb_array, oid::text_array, oid::int4_array}};
 
-const statement insert_audit{
-    "insert_audit",
-    "INSERT INTO recibo.audit (operation, sequence, kind, at, actor, delivery, digest, hash) "
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)",
-    {oid::uuid_array, oid::int4_array, oid::text_array, oid::timestamptz_array, oid::text_array, oid::uuid_array, oid::bytea_array,
-     oid::bytea_array}};
+const statement insert_audit{"insert_audit",
+                             "INSERT INTO recibo.audit (operation, sequence, kind, at, actor, delivery, digest, hash) "
+                             "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)",
+                             {oid::uuid_array, oid::int4_array, oid::text_array, oid::timestamptz_array, oid::text_array,
+                              oid::uuid_array, oid::bytea_array, oid::bytea_array}};
 
 const statement insert_notifications{
     "insert_notifications",
-    "INSERT INTO recibo.notifications (id, operation, sequence, destination, type, created_at) SELECT * FROM unnest($1, $2, $3, $4, $5, $6)",
+    "INSERT INTO recibo.notifications (id, operation, sequence, destination, type, created_at) SELECT * FROM unnest($1, $2, $3, "
+    "$4, $5, $6)",
     {oid::uuid_array, oid::uuid_array, oid::int4_array, oid::text_array, oid::text_array, oid::timestamptz_array}};
 
 const statement insert_reviews{
     "insert_reviews",
-    "INSERT INTO recibo.reviews (id, operation, kind, digest, delivery, first_delivery, first_digest, detail, state, owner, opened_at, "
+    "INSERT INTO recibo.reviews (id, operation, kind, digest, delivery, first_delivery, first_digest, detail, state, owner, "
+    "opened_at, "
     "last_seen_at) SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
     "AS u(id, operation, kind, digest, delivery, first_delivery, first_digest, detail, state, owner, at)",
     {oid::uuid_array, oid::uuid_array, oid::text_array, oid::bytea_array, oid::uuid_array, oid::uuid_array, oid::bytea_array,
      oid::text_array, oid::text_array, oid::text_array, oid::timestamptz_array}};
 
-const statement find_reviews{"find_reviews",
-                             "SELECT r.id, r.operation, r.kind, r.digest, r.delivery, r.detail FROM unnest($1, $2, $3) AS w(operation, kind, digest) "
-                             "JOIN recibo.reviews r ON r.operation = w.operation AND r.kind = w.kind AND r.digest = w.digest",
-                             {oid::uuid_array, oid::text_array, oid::bytea_array}};
+const statement find_reviews{
+    "find_reviews",
+    "SELECT r.id, r.operation, r.kind, r.digest, r.delivery, r.detail FROM unnest($1, $2, $3) AS w(operation, kind, digest) "
+    "JOIN recibo.reviews r ON r.operation = w.operation AND r.kind = w.kind AND r.digest = w.digest",
+    {oid::uuid_array, oid::text_array, oid::bytea_array}};
 
 const statement repeat_reviews{"repeat_reviews",
                                "WITH changed AS (UPDATE recibo.reviews r SET count = r.count + u.times, last_seen_at = u.at "
@@ -51,7 +54,8 @@ const statement repeat_reviews{"repeat_reviews",
 
 const statement insert_payload_accesses{
     "insert_payload_accesses",
-    "INSERT INTO recibo.payload_accesses (id, delivery, at, actor, operation, sequence) SELECT * FROM unnest($1, $2, $3, $4, $5, $6)",
+    "INSERT INTO recibo.payload_accesses (id, delivery, at, actor, operation, sequence) SELECT * FROM unnest($1, $2, $3, $4, $5, "
+    "$6)",
     {oid::uuid_array, oid::uuid_array, oid::timestamptz_array, oid::text_array, oid::uuid_array, oid::int4_array}};
 
 void add_text_or_null(binary_array& to, std::string_view text) {
@@ -174,7 +178,8 @@ void repeated_reviews::add(review_id id, std::int32_t times, sys_micros at) {
 }
 
 new_payload_accesses::new_payload_accesses() : rows(insert_payload_accesses) {}
-void new_payload_accesses::add(const std::array<std::uint8_t, 16>& id, delivery_id delivery, sys_micros at, std::string_view actor, const std::optional<operation_id>& operation,
+void new_payload_accesses::add(const std::array<std::uint8_t, 16>& id, delivery_id delivery, sys_micros at,
+                               std::string_view actor, const std::optional<operation_id>& operation,
                                const std::optional<std::int32_t>& sequence) {
   rows.next().add(std::string_view(reinterpret_cast<const char*>(id.data()), id.size()));
   rows.next().add(delivery.binary());

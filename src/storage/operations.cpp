@@ -11,18 +11,17 @@ using postgres::parameters;
 using postgres::rows;
 using postgres::statement;
 
-#define RECIBO_OPERATION_COLUMNS                                                                                        \
+#define RECIBO_OPERATION_COLUMNS                                                                                       \
   "o.id, o.request_id, o.provider, o.workflow, o.state, o.version, o.revision, o.watermark_at, o.watermark_sequence, " \
   "o.sequence, o.chain_hash, o.review_open, o.state_at, r.client, r.amount, r.currency, r.intent "                     \
   "FROM recibo.operations o JOIN recibo.registrations r ON r.operation = o.id "
 
 // registrations are immutable and come into being with their operation, so that reading them in the locking statement is
 // safe; nothing else may be read there (write path, rule 1).
-const statement lock_by_request_id{
-    "lock_by_request_id",
-    "SELECT " RECIBO_OPERATION_COLUMNS
-    "WHERE o.request_id = ANY($1) ORDER BY o.request_id FOR NO KEY UPDATE OF o SKIP LOCKED",
-    {oid::text_array}};
+const statement lock_by_request_id{"lock_by_request_id",
+                                   "SELECT " RECIBO_OPERATION_COLUMNS
+                                   "WHERE o.request_id = ANY($1) ORDER BY o.request_id FOR NO KEY UPDATE OF o SKIP LOCKED",
+                                   {oid::text_array}};
 
 const statement lock_by_alias{"lock_by_alias",
                               "SELECT " RECIBO_OPERATION_COLUMNS
@@ -34,15 +33,18 @@ const statement lock_by_alias{"lock_by_alias",
 const statement lock_waiting{
     "lock_waiting", "SELECT " RECIBO_OPERATION_COLUMNS "WHERE o.request_id = $1 FOR NO KEY UPDATE OF o", {oid::text}};
 
-const statement lock_waiting_by_alias{"lock_waiting_by_alias",
-                                      "SELECT " RECIBO_OPERATION_COLUMNS
-                                      "WHERE o.id = (SELECT a.operation FROM recibo.aliases a WHERE a.provider = $1 AND a.alias = $2) "
-                                      "FOR NO KEY UPDATE OF o",
-                                      {oid::text, oid::text}};
+const statement lock_waiting_by_alias{
+    "lock_waiting_by_alias",
+    "SELECT " RECIBO_OPERATION_COLUMNS
+    "WHERE o.id = (SELECT a.operation FROM recibo.aliases a WHERE a.provider = $1 AND a.alias = $2) "
+    "FOR NO KEY UPDATE OF o",
+    {oid::text, oid::text}};
 
 #undef RECIBO_OPERATION_COLUMNS
 
-const statement existing{"existing", "SELECT request_id FROM recibo.operations WHERE request_id = ANY($1)", {oid::text_array}};
+const statement existing{"existing",
+                         "SELECT request_id, provider FROM recibo.operations WHERE request_id = ANY($1) ORDER BY request_id",
+                         {oid::text_array}};
 
 const statement find_aliases{"find_aliases",
                              "SELECT a.provider, a.alias, o.request_id, o.id FROM unnest($1, $2) AS w(provider, alias) "
@@ -50,8 +52,9 @@ const statement find_aliases{"find_aliases",
                              "JOIN recibo.operations o ON o.id = a.operation",
                              {oid::text_array, oid::text_array}};
 
-#define RECIBO_KEY_COLUMNS                                                                                                        \
-  "k.operation, k.key, k.delivery, k.content_digest, k.body_digest, k.disposition, k.state, k.answer_status::int, k.answer_body, " \
+#define RECIBO_KEY_COLUMNS                                                                                          \
+  "k.operation, k.key, k.delivery, k.content_digest, k.body_digest, k.disposition, k.state, k.answer_status::int, " \
+  "k.answer_body, "                                                                                                 \
   "k.duplicates "
 
 const statement find_keys{"find_keys",
@@ -69,44 +72,50 @@ const statement find_operation_keys{"find_operation_keys",
 
 #undef RECIBO_KEY_COLUMNS
 
-const statement find_client_keys{"find_client_keys",
-                                 "SELECT k.client, k.key, o.request_id, o.id, k.fingerprint FROM unnest($1, $2) AS w(client, key) "
-                                 "JOIN recibo.client_keys k ON k.client = w.client AND k.key = w.key "
-                                 "JOIN recibo.operations o ON o.id = k.operation",
-                                 {oid::text_array, oid::text_array}};
+const statement find_client_keys{
+    "find_client_keys",
+    "SELECT k.client, k.key, o.request_id, o.id, k.fingerprint FROM unnest($1, $2) AS w(client, key) "
+    "JOIN recibo.client_keys k ON k.client = w.client AND k.key = w.key "
+    "JOIN recibo.operations o ON o.id = k.operation",
+    {oid::text_array, oid::text_array}};
 
 const statement add_workflow_version{"add_workflow_version",
                                      "INSERT INTO recibo.workflow_versions (version_key, digest, name, definition) "
                                      "VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
                                      {oid::int8, oid::bytea, oid::text, oid::text}};
 
-const statement find_workflows{
-    "find_workflows", "SELECT version_key, definition FROM recibo.workflow_versions WHERE version_key = ANY($1)", {oid::int8_array}};
+const statement find_workflows{"find_workflows",
+                               "SELECT version_key, definition FROM recibo.workflow_versions WHERE version_key = ANY($1)",
+                               {oid::int8_array}};
 
 // Where another transaction was faster, the unique key says so (23505): the batch fails whole and starts again.
-const statement insert_operations{
-    "insert_operations",
-    "INSERT INTO recibo.operations (id, request_id, provider, workflow, state, version, revision, watermark_at, watermark_sequence, "
-    "sequence, chain_hash, review_open, state_at, updated_at) "
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
-    {oid::uuid_array, oid::text_array, oid::text_array, oid::int8_array, oid::text_array, oid::int4_array, oid::int4_array,
-     oid::timestamptz_array, oid::int8_array, oid::int4_array, oid::bytea_array, oid::boolean_array, oid::timestamptz_array,
-     oid::timestamptz_array}};
+const statement insert_operations{"insert_operations",
+                                  "INSERT INTO recibo.operations (id, request_id, provider, workflow, state, version, revision, "
+                                  "watermark_at, watermark_sequence, "
+                                  "sequence, chain_hash, review_open, state_at, updated_at) "
+                                  "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+                                  {oid::uuid_array, oid::text_array, oid::text_array, oid::int8_array, oid::text_array,
+                                   oid::int4_array, oid::int4_array, oid::timestamptz_array, oid::int8_array, oid::int4_array,
+                                   oid::bytea_array, oid::boolean_array, oid::timestamptz_array, oid::timestamptz_array}};
 
 const statement update_operations{
     "update_operations",
-    "WITH changed AS (UPDATE recibo.operations o SET state = u.state, version = u.version, revision = u.revision, watermark_at = u.watermark_at, "
+    "WITH changed AS (UPDATE recibo.operations o SET state = u.state, version = u.version, revision = u.revision, watermark_at = "
+    "u.watermark_at, "
     "watermark_sequence = u.watermark_sequence, sequence = u.sequence, chain_hash = u.chain_hash, review_open = u.review_open, "
     "state_at = u.state_at, updated_at = u.updated_at "
-    "FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS u(id, locked_revision, state, version, revision, watermark_at, "
+    "FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS u(id, locked_revision, state, version, revision, "
+    "watermark_at, "
     "watermark_sequence, sequence, chain_hash, review_open, state_at, updated_at) "
-    "WHERE o.id = u.id AND o.revision = u.locked_revision RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
+    "WHERE o.id = u.id AND o.revision = u.locked_revision RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM "
+    "changed",
     {oid::uuid_array, oid::int4_array, oid::text_array, oid::int4_array, oid::int4_array, oid::timestamptz_array, oid::int8_array,
      oid::int4_array, oid::bytea_array, oid::boolean_array, oid::timestamptz_array, oid::timestamptz_array}};
 
 const statement insert_registrations{
     "insert_registrations",
-    "INSERT INTO recibo.registrations (operation, client, action, reference, amount, currency, deadline, metadata, intent, accepted_at, "
+    "INSERT INTO recibo.registrations (operation, client, action, reference, amount, currency, deadline, metadata, intent, "
+    "accepted_at, "
     "trace_id) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     {oid::uuid_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::timestamptz_array,
      oid::jsonb_array, oid::bytea_array, oid::timestamptz_array, oid::text_array}};
@@ -121,18 +130,19 @@ const statement insert_items{"insert_items",
                              "SELECT * FROM unnest($1, $2, $3, $4, $5)",
                              {oid::uuid_array, oid::text_array, oid::int4_array, oid::text_array, oid::timestamptz_array}};
 
-const statement insert_keys{
-    "insert_keys",
-    "INSERT INTO recibo.idempotency_keys (operation, key, delivery, content_digest, body_digest, disposition, state, answer_status, "
-    "answer_body) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-    {oid::uuid_array, oid::bytea_array, oid::uuid_array, oid::bytea_array, oid::bytea_array, oid::text_array, oid::text_array,
-     oid::int4_array, oid::text_array}};
+const statement insert_keys{"insert_keys",
+                            "INSERT INTO recibo.idempotency_keys (operation, key, delivery, content_digest, body_digest, "
+                            "disposition, state, answer_status, "
+                            "answer_body) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                            {oid::uuid_array, oid::bytea_array, oid::uuid_array, oid::bytea_array, oid::bytea_array,
+                             oid::text_array, oid::text_array, oid::int4_array, oid::text_array}};
 
-const statement repeat_keys{"repeat_keys",
-                            "WITH changed AS (UPDATE recibo.idempotency_keys k SET duplicates = k.duplicates + u.times "
-                            "FROM unnest($1, $2, $3) AS u(operation, key, times) WHERE k.operation = u.operation AND k.key = u.key "
-                            "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
-                            {oid::uuid_array, oid::bytea_array, oid::int4_array}};
+const statement repeat_keys{
+    "repeat_keys",
+    "WITH changed AS (UPDATE recibo.idempotency_keys k SET duplicates = k.duplicates + u.times "
+    "FROM unnest($1, $2, $3) AS u(operation, key, times) WHERE k.operation = u.operation AND k.key = u.key "
+    "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
+    {oid::uuid_array, oid::bytea_array, oid::int4_array}};
 
 const statement insert_client_keys{"insert_client_keys",
                                    "INSERT INTO recibo.client_keys (client, key, operation, fingerprint, used_at) "
@@ -174,7 +184,9 @@ void append_lock_by_request_id(checked_pipeline& to, const std::vector<std::stri
   to.add(lock_by_request_id, std::move(with));
 }
 
-void append_lock_by_alias(checked_pipeline& to, const std::vector<alias_name>& names) { append_alias_names(to, lock_by_alias, names); }
+void append_lock_by_alias(checked_pipeline& to, const std::vector<alias_name>& names) {
+  append_alias_names(to, lock_by_alias, names);
+}
 
 void append_lock_waiting(checked_pipeline& to, std::string_view request_id) {
   parameters with;
@@ -219,13 +231,21 @@ void append_existing(checked_pipeline& to, const std::vector<std::string_view>& 
   to.add(existing, std::move(with));
 }
 
-std::vector<std::string> read_existing(const rows& from) {
-  std::vector<std::string> out;
-  for (int i = 0; i < from.size(); ++i) out.push_back(from.string(i, 0));
+std::vector<existing_row> read_existing(const rows& from) {
+  std::vector<existing_row> out;
+  for (int i = 0; i < from.size(); ++i) out.push_back({from.string(i, 0), from.string(i, 1)});
   return out;
 }
 
-void append_find_aliases(checked_pipeline& to, const std::vector<alias_name>& names) { append_alias_names(to, find_aliases, names); }
+const existing_row* find_existing(const std::vector<existing_row>& in, std::string_view request_id) {
+  const auto it = std::lower_bound(in.begin(), in.end(), request_id,
+                                   [](const auto& row, std::string_view id) { return row.request_id < id; });
+  return it != in.end() && it->request_id == request_id ? &*it : nullptr;
+}
+
+void append_find_aliases(checked_pipeline& to, const std::vector<alias_name>& names) {
+  append_alias_names(to, find_aliases, names);
+}
 
 std::vector<alias_row> read_aliases(const rows& from) {
   std::vector<alias_row> out;
@@ -342,10 +362,11 @@ void changed_operations::add(const operation_row& o, std::int32_t locked_revisio
 }
 
 new_registrations::new_registrations() : rows(insert_registrations) {}
-void new_registrations::add(operation_id id, std::string_view client, std::string_view action, const std::optional<std::string>& reference,
-                            const std::optional<std::string>& amount, const std::optional<std::string>& currency,
-                            const std::optional<sys_micros>& deadline, std::string_view metadata, const sha256_digest& intent,
-                            sys_micros accepted_at, std::string_view trace_id) {
+void new_registrations::add(operation_id id, std::string_view client, std::string_view action,
+                            const std::optional<std::string>& reference, const std::optional<std::string>& amount,
+                            const std::optional<std::string>& currency, const std::optional<sys_micros>& deadline,
+                            std::string_view metadata, const sha256_digest& intent, sys_micros accepted_at,
+                            std::string_view trace_id) {
   rows.next().add(id.binary());
   rows.next().add(client);
   rows.next().add(action);
@@ -397,7 +418,8 @@ void repeated_keys::add(operation_id id, std::string_view key, std::int32_t time
 }
 
 new_client_keys::new_client_keys() : rows(insert_client_keys) {}
-void new_client_keys::add(std::string_view client, std::string_view key, operation_id id, const sha256_digest& fingerprint, sys_micros at) {
+void new_client_keys::add(std::string_view client, std::string_view key, operation_id id, const sha256_digest& fingerprint,
+                          sys_micros at) {
   rows.next().add(client);
   rows.next().add(key);
   rows.next().add(id.binary());

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace recibo::config {
@@ -32,10 +33,10 @@ struct database {
 };
 
 struct limits {
-  std::size_t body = 1 << 20;            // bytes
-  std::size_t header = 8 << 10;          // bytes of request line and headers
+  std::size_t body = 1 << 20;    // bytes
+  std::size_t header = 8 << 10;  // bytes of request line and headers
   int connections = 20000;
-  std::size_t in_flight = 64u << 20;     // bytes of bodies not yet answered
+  std::size_t in_flight = 64u << 20;  // bytes of bodies not yet answered
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{30'000};
   std::chrono::milliseconds idle_timeout{75'000};  // keep-alive: longer than usual balancers' 60 s (K22)
@@ -47,6 +48,10 @@ struct record {
   int queue = 4096;
 };
 
+struct outbox {
+  std::chrono::milliseconds lease{30'000};  // how long a claimed notification stays with the replica that took it
+};
+
 // Least to most; `client` stands apart: it may accept operations and read those of its own name.
 enum class role { support, reader, operator_, admin, client };
 std::string_view to_string(role r) noexcept;
@@ -54,8 +59,8 @@ std::string_view to_string(role r) noexcept;
 struct token {
   std::string name;
   config::role role = role::reader;
-  bool payload = false;             // permission `payload`
-  std::string sha256;               // lower-case hex digest of the token
+  bool payload = false;  // permission `payload`
+  std::string sha256;    // lower-case hex digest of the token
   std::optional<sys_micros> expires;
 };
 
@@ -63,8 +68,8 @@ struct token {
 struct source {
   enum class place { json, header, query, form };
   place from = place::json;
-  std::string name;                 // JSON Pointer, header (lower case), query or form field
-  std::optional<std::string> then;  // a JSON Pointer into the text found there, which is JSON itself
+  std::string name;                                // JSON Pointer, header (lower case), query or form field
+  std::optional<std::string> then;                 // a JSON Pointer into the text found there, which is JSON itself
   std::optional<verify::timestamp_format> format;  // for times
   bool unsigned_accept = false;
 };
@@ -120,12 +125,31 @@ struct provider {
   std::chrono::milliseconds answer_within{10'000};
   std::optional<std::chrono::seconds> silence_alert;
   std::string public_url;  // for schemes that sign the URL
+  // How long claimed keys stay; nullopt: as long as the operation (R4).
+  std::optional<std::chrono::seconds> keep_keys;
+  // By state of the workflow: this provider's limit instead of the workflow's; nullopt: `limit: none`.
+  std::map<std::string, std::optional<transition::limit>, std::less<>> limits;
+};
+
+// Spaced repetitions of one notification (R19): `first`, then growing with jitter up to `max`.
+struct retry_rule {
+  int attempts = 12;
+  std::chrono::seconds first{5}, max{6 * 3600};
+};
+
+// What follows a dead notification of the same operation (decision 6).
+enum class on_dead {
+  hold,  // waits until somebody replays or discards it
+  skip,  // goes on
 };
 
 struct destination {
   std::string name, url;
-  verify::keyring keys;
-  std::vector<std::string> events;  // patterns: "operation.*" or exact types
+  verify::keyring keys;             // of scheme standard-webhooks; `key` holds the bytes to sign with
+  std::vector<std::string> events;  // patterns: "*", "operation.*" or exact types
+  retry_rule retry;
+  std::vector<std::string> allow;  // networks (CIDR) that may be reached although they are private
+  config::on_dead on_dead = config::on_dead::hold;
   // Whether a notification of this type goes there.
   bool subscribes(std::string_view type) const noexcept;
 };
@@ -135,6 +159,7 @@ struct settings {
   config::database database;
   config::limits limits;
   config::record record;
+  config::outbox outbox;
   std::vector<token> tokens;
   std::map<std::string, provider, std::less<>> providers;
   // Shared, because operations in flight keep the table they were read with.

@@ -15,12 +15,14 @@ using sys_micros = std::chrono::sys_time<std::chrono::microseconds>;
 // The wall clock of this process.
 sys_micros now() noexcept;
 
-// "2026-10-01T10:00:00.000000Z": UTC, always six digits (contract section 5).
+// "2026-10-01T10:00:00.000000Z": UTC, always six digits (contract section 5). An instant outside the years 0001 to 9999
+// is shown as the nearest one inside, because the form holds no other.
 std::string to_rfc3339(sys_micros at);
 
 // Strict RFC 3339: a full date, 'T' or 't', a time, an optional fraction (digits past the sixth are cut off),
 // and an offset ('Z', 'z' or ±hh:mm), which is required: a local time without one names no instant.
-// Years 0001 to 9999. A leap second (":60") is taken as the next second.
+// Years 0001 to 9999, in the text and as the instant. A leap second (":60", at 23:59 UTC on the last day of a month)
+// is taken as the next second.
 // permanent::malformed_field   anything else
 result<sys_micros> parse_rfc3339(std::string_view text);
 

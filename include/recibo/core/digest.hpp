@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ std::optional<std::string> from_base64url(std::string_view text);
 
 // Cryptographically random bytes. Aborts when the system has none.
 std::string random_bytes(std::size_t count);
+void fill_random(std::uint8_t* to, std::size_t count);
 
 // Equal length and equal bytes, in time that depends on the length only.
 bool equal_constant_time(std::string_view a, std::string_view b) noexcept;
@@ -37,7 +39,16 @@ class canonical {
  public:
   canonical& add(std::string_view field);
   canonical& add_absent();
-  canonical& add(const std::optional<std::string>& field) { return field ? add(std::string_view(*field)) : add_absent(); }
+  // A template, so that text literals and strings are no candidates for an optional.
+  template <class Text>
+  canonical& add(const std::optional<Text>& field) {
+    return field ? add(std::string_view(*field)) : add_absent();
+  }
+  // Eight bytes, big-endian, two's complement, as a field.
+  canonical& add_number(std::int64_t value);
+  void reserve(std::size_t size) { bytes_.reserve(size); }
+  // Empty again, with the memory kept.
+  void clear() noexcept { bytes_.clear(); }
   const std::string& bytes() const noexcept { return bytes_; }
 
  private:

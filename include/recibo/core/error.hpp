@@ -9,57 +9,59 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace recibo {
 
 // The same input fails again. We stop and keep the reason; the sender sees 4xx.
 enum class permanent {
-  signature_missing = 1,       // header absent, empty or not decodable
-  signature_mismatch,          // no valid secret produced it
-  signature_repeated,          // a signature, timestamp or id header stands twice
-  timestamp_missing,           // the scheme needs one and there is none
-  timestamp_malformed,         // not strictly in the scheme's format
-  timestamp_stale,             // outside the tolerance, either way
-  content_missing,             // a part that the scheme signs is absent
-  malformed_json,              // not JSON, or JSON that is ambiguous or cannot be represented
-  malformed_field,             // a field is there and its value breaks a named rule
-  missing_field,               // a required field is absent
-  unknown_field,               // a field that is not in the contract
-  not_found,                   // no such resource
-  unauthorized,                // no or unknown bearer token
-  forbidden,                   // the token's role or permissions do not suffice
-  intent_conflict,             // same request ID, other intent (R3)
-  idempotency_key_reused,      // same Idempotency-Key, other request (R3)
-  illegal_transition,          // the workflow table does not allow the event in this state (R9)
-  precondition_failed,         // If-Match does not hold
-  unknown_provider,            // no such provider in the configuration
-  unknown_workflow,            // no such workflow in the configuration
-  alias_taken,                 // the reference belongs to another operation of this provider (R34)
-  invalid_configuration,       // the configuration is refused; the detail names file:line:column
-  wrong_usage,                 // a command line that cannot be understood
-  check_failed,                // the thing asked for is not so (a verification, a comparison)
-  schema_mismatch,             // the database schema does not suit this binary
-  body_too_large,              // over limits.body
+  signature_missing = 1,   // header absent, empty or not decodable
+  signature_mismatch,      // no valid secret produced it
+  signature_repeated,      // a signature, timestamp or id header stands twice
+  timestamp_missing,       // the scheme needs one and there is none
+  timestamp_malformed,     // not strictly in the scheme's format
+  timestamp_stale,         // outside the tolerance, either way
+  content_missing,         // a part that the scheme signs is absent
+  malformed_json,          // not JSON, or JSON that is ambiguous or cannot be represented
+  malformed_field,         // a field is there and its value breaks a named rule
+  missing_field,           // a required field is absent
+  unknown_field,           // a field that is not in the contract
+  not_found,               // no such resource
+  unauthorized,            // no or unknown bearer token
+  forbidden,               // the token's role or permissions do not suffice
+  intent_conflict,         // same request ID, other intent (R3)
+  idempotency_key_reused,  // same Idempotency-Key, other request (R3)
+  illegal_transition,      // the workflow table does not allow the event in this state (R9)
+  precondition_failed,     // If-Match does not hold
+  unknown_provider,        // no such provider in the configuration
+  unknown_workflow,        // no such workflow in the configuration
+  alias_taken,             // the reference belongs to another operation of this provider (R34)
+  invalid_configuration,   // the configuration is refused; the detail names file:line:column
+  wrong_usage,             // a command line that cannot be understood
+  check_failed,            // the thing asked for is not so (a verification, a comparison)
+  schema_mismatch,         // the database schema does not suit this binary
+  body_too_large,          // over limits.body
 };
 
 // The same input may pass later; nothing was kept. The sender sees 503 + Retry-After, or 429 over a configured rate.
 enum class transient {
-  database_away = 1,           // no connection, or the server is shutting down or read-only
-  database_busy,               // serialization failure, deadlock, lock or statement time-out, out of resources
-  queue_full,                  // a bound of ours was reached
-  operation_busy,              // the operation's row is locked by somebody else
-  deadline_passed,             // answer_within ran out before anything was sent
-  over_rate,                   // over the provider's configured rate (429)
-  shutting_down,               // draining
-  clock_in_doubt,              // our clock and the database's disagree: time stamps cannot be judged
-  not_ready,                   // a part that this needs has not been started yet
-  our_fault,                   // a fault of ours; the sender's data is not to blame (write path, rule 6)
+  database_away = 1,  // no connection, or the server is shutting down or read-only
+  database_busy,      // serialization failure, deadlock, lock or statement time-out, out of resources
+  queue_full,         // a bound of ours was reached
+  operation_busy,     // the operation's row is locked by somebody else
+  deadline_passed,    // answer_within ran out before anything was sent
+  over_rate,          // over the provider's configured rate (429)
+  shutting_down,      // draining
+  clock_in_doubt,     // our clock and the database's disagree: time stamps cannot be judged
+  not_ready,          // a part that this needs has not been started yet
+  our_fault,          // a fault of ours; the sender's data is not to blame (write path, rule 6)
 };
 
 // Sent, and no answer seen. Look up by key, then decide. The sender sees 503.
 enum class uncertain {
-  commit_unknown = 1,          // the connection was lost, or the proof was incomplete, in COMMIT
-  answer_unknown,              // an outbound request was sent and no answer was read
+  commit_unknown = 1,  // the connection was lost, or the proof was incomplete, in COMMIT
+  answer_unknown,      // an outbound request was sent and no answer was read
 };
 
 const boost::system::error_category& permanent_category() noexcept;

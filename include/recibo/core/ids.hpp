@@ -6,6 +6,7 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -30,7 +31,9 @@ using review_id = uuid_of<struct review_tag>;
 using notification_id = uuid_of<struct notification_tag>;
 using failed_callback_id = uuid_of<struct failed_callback_tag>;
 
-// A fresh UUIDv7 (RFC 9562): 48 bits of Unix milliseconds of `at`, then 74 random bits, increasing within one thread.
+// A fresh UUIDv7 (RFC 9562): 48 bits of Unix milliseconds of `at`, then 74 random bits, increasing within one thread:
+// where `at` stands still or steps back by less than ten seconds, the last one's milliseconds are kept and its random
+// part grows by a random step. A longer step back is taken as a clock that was put right, and is followed.
 std::array<std::uint8_t, 16> uuid_v7_bytes(sys_micros at);
 template <class Id>
 Id make_id(sys_micros at) {
@@ -56,11 +59,13 @@ result<Id> parse_id(std::string_view text) {
 // The instant in a UUIDv7, with millisecond resolution.
 sys_micros uuid_v7_time(const std::array<std::uint8_t, 16>& bytes) noexcept;
 
-// A request ID (contract section 5): 1 to 255 bytes of printable ASCII (0x21 to 0x7e) without / ? # %.
+// A request ID (contract section 5): 1 to 255 bytes of printable ASCII (0x21 to 0x7e) without / ? # %, and not "." or
+// "..", which every URL library takes for a folder, so that such an operation could not be reached (K18).
 // permanent::malformed_field with the broken rule as its detail; `what` names the field in it.
 result<void> check_request_id(std::string_view id, std::string_view what = "request_id");
 
-// An alias, key or item ID (decision 1): 1 to 255 bytes of valid UTF-8 without control characters, not only blanks.
+// An alias, key or item ID (decision 1): 1 to 255 bytes of valid UTF-8 without control characters (C0, DEL, C1), not
+// only blanks (Unicode white space and the zero-width characters). Same error.
 result<void> check_alias(std::string_view id, std::string_view what);
 
 }  // namespace recibo

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace recibo {
 
@@ -12,15 +13,18 @@ class secret {
   explicit secret(std::string bytes) : bytes_(std::move(bytes)) {}
   secret(const secret&) = default;
   secret(secret&&) noexcept = default;
-  secret& operator=(const secret&) = default;
-  secret& operator=(secret&&) noexcept = default;
-  ~secret();  // wipes its memory
+  // Assignment wipes what was there before, destruction what is there.
+  secret& operator=(const secret& other);
+  secret& operator=(secret&& other) noexcept;
+  ~secret();
 
   // The one way to the bytes; named so that a reviewer sees each use. Borrows.
   std::string_view reveal() const noexcept { return bytes_; }
   bool empty() const noexcept { return bytes_.empty(); }
 
  private:
+  void wipe() noexcept;
+
   std::string bytes_;
 };
 

@@ -14,6 +14,8 @@ namespace recibo::http {
 // In order of arrival, names as sent, values trimmed of blanks and tabs. Trailers are never among them (K10).
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
+// Names compared without case.
+bool same_name(std::string_view a, std::string_view b) noexcept;
 // First value of a header, name compared without case; nullopt when absent.
 std::optional<std::string_view> find_header(const header_list& headers, std::string_view name) noexcept;
 // How many times it stands there.
@@ -45,7 +47,8 @@ struct response {
 
 // %XX decoded; nullopt for a malformed escape. `plus_is_blank` for forms and queries.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank = false);
-// Everything but unreserved characters (RFC 3986) encoded: the result is one path segment.
+// Everything but unreserved characters (RFC 3986) encoded: the result is one path segment. No encoding helps "." and "..",
+// which stay dot segments in any spelling: who builds a path of foreign text refuses them.
 std::string percent_encode(std::string_view text);
 // name=value pairs of a query or form, decoded, in order; nullopt for a malformed escape.
 std::optional<std::vector<std::pair<std::string, std::string>>> parse_form(std::string_view text);

@@ -11,7 +11,7 @@ namespace recibo::http {
 
 // What is known about the request that failed; empty strings are left out.
 struct problem_context {
-  std::string_view request_id, delivery_id, trace_id;
+  std::string_view request_id{}, delivery_id{}, trace_id{};
 };
 
 // Status of an error: permanent 4xx by kind, transient and uncertain 503 (429 for over_rate).

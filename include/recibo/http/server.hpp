@@ -13,6 +13,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
+
+namespace recibo::observe {
+class metrics;
+}
 
 namespace recibo::http {
 
@@ -21,7 +26,8 @@ class service {
  public:
   virtual ~service() = default;
   // Called with the head only (body empty), before `100 Continue` is sent or a body byte is awaited.
-  // An answer refuses the request there: unknown route, wrong method, unsupported coding.
+  // An answer refuses the request there: unknown route, wrong method, unsupported coding. Its body, when it is small, is
+  // read over and the connection kept; else the connection is closed.
   virtual std::optional<response> refuse_early(const request& head) = 0;
   // Called with the whole request. `request` lives until the returned coroutine has finished. Must not throw; what
   // escapes is answered 503 and logged.
@@ -38,23 +44,32 @@ struct server_options {
   int connection_limit = 20000;
   // Shared by all listeners of the thread: bytes of bodies being read or not yet answered; over it 503 at once.
   std::size_t in_flight_limit = 64u << 20;
+  // From the first byte of a request to the end of its head, from there to the end of its body (also the longest an
+  // answer may stand still), and between requests.
   std::chrono::milliseconds header_timeout{10'000}, body_timeout{30'000}, idle_timeout{75'000};
+  // Networks whose X-Forwarded-For counts, "10.0.0.0/8"; from elsewhere it is not looked at (S21).
+  std::vector<std::string> trusted_proxies;
+  // recibo_http_requests_total and recibo_http_connections under `name`; outlives the server.
+  observe::metrics* metrics = nullptr;
 };
 
 class server {
  public:
-  // Binds and listens (SO_REUSEPORT when `reuse_port`); throws boost::system::system_error when it cannot.
+  // Binds and listens (SO_REUSEPORT when `reuse_port`); throws boost::system::system_error when it cannot, and
+  // std::invalid_argument for a trusted proxy that is no network.
   server(boost::asio::any_io_executor executor, server_options options, std::shared_ptr<service> behind, bool reuse_port = false);
   ~server();
   server(const server&) = delete;
   server& operator=(const server&) = delete;
 
   std::uint16_t port() const noexcept;
+  // Once. Over `connection_limit` a connection is answered 503 and closed.
   void start();
   // Stops accepting, closes idle keep-alive connections, lets requests in hand finish with `Connection: close`.
   void drain();
-  // Cuts what is left.
+  // Cuts what is left, and cancels its handlers. Their coroutines end when the executor next runs.
   void stop();
+  // Open ones, idle or not; 0 some time after drain() means that everything has been answered.
   int connections() const noexcept;
   // Takes a new set of limits for connections accepted from now on.
   void set_limits(const server_options& options);

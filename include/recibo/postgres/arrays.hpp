@@ -32,6 +32,8 @@ class binary_array {
   binary_array& add_bool(bool v);
   binary_array& add_time(sys_micros at);
   binary_array& add_jsonb(std::string_view json);
+  binary_array& add(const std::string& bytes) { return add(std::string_view(bytes)); }
+  binary_array& add(const char* text) { return add(std::string_view(text)); }
   binary_array& add(const std::optional<std::string>& text) { return text ? add(std::string_view(*text)) : add_null(); }
   binary_array& add_time(const std::optional<sys_micros>& at) { return at ? add_time(*at) : add_null(); }
   binary_array& add_int8(const std::optional<std::int64_t>& v) { return v ? add_int8(*v) : add_null(); }

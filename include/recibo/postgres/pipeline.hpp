@@ -6,6 +6,7 @@
 #include "recibo/core/ids.hpp"
 #include "recibo/postgres/arrays.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,6 +30,8 @@ struct statement {
 class parameters {
  public:
   parameters& text(std::string_view v);
+  parameters& text(const std::string& v) { return text(std::string_view(v)); }
+  parameters& text(const char* v) { return text(std::string_view(v)); }
   parameters& text(const std::optional<std::string>& v) { return v ? text(std::string_view(*v)) : null(); }
   parameters& bytes(std::string_view v) { return text(v); }
   parameters& int8(std::int64_t v);

@@ -5,11 +5,35 @@
 #include "recibo/http/message.hpp"
 #include "recibo/record/work.hpp"
 
+#include <cstddef>
+
 namespace recibo::receive {
 
-// Fills the extracted fields of `out` (request_id … content_digest, and unprocessable) from the request. Never throws.
-// Duplicate keys, broken UTF-8, NUL, lone surrogates, more than 64 levels, and numbers that cannot be kept digit for
-// digit are unprocessable (K17); numbers are taken as their text. Identifiers keep to check_request_id and check_alias.
+// Longest `result` in bytes, as canonical JSON.
+inline constexpr std::size_t result_max = 4096;
+
+// Fills the extracted fields of `out` (request_id … content_digest, body_digest and unprocessable) from the request.
+// Never throws. Even when `unprocessable` is set, what could be read and keeps to its rule is filled in.
+//
+// JSON: duplicate names, broken UTF-8, U+0000, lone surrogates, more than 64 levels, a byte order mark, an empty body and
+// numbers too large for any type are permanent::malformed_json (K17). The body is read as JSON only when some source
+// stands in it. Values: a string decoded, a number as written, a boolean as its word; null is absent; an object or array
+// is permanent::malformed_field, except in `result`. A header, query or form field that is a source and stands more than
+// once is permanent::malformed_field (K10).
+//
+//   request_id       the first source that has a value; check_request_id
+//   reference        each source is a reference of its own; check_alias. Without either: permanent::missing_field
+//   idempotency_key  every source is a part, in order; check_alias for each; an absent or blank one is
+//                    permanent::missing_field. Not configured: the SHA-256 of the raw body
+//   event            the first source that has a value; absent or blank: permanent::missing_field
+//   occurred_at      RFC 3339 with an offset, or the source's `format`; a Unix time is a number or a string of digits
+//   sequence         digits, 0 to 2^63-1
+//   amount, currency parse_decimal and parse_currency; a number counts as it is written, so 1E2 is no amount
+//   result           canonical JSON object of the allow-listed values, at most result_max bytes; without those absent
+//
+// content_digest is over event, occurred_at, sequence, amount (as a number), currency, request_id, references and result;
+// over the body with `content: bytes`, and for what is unprocessable.
+// An event that the map ignores is never unprocessable for a field: foreign traffic need not have our fields (R43).
 void extract(const config::provider& how, const http::request& from, record::callback& out);
 
 }  // namespace recibo::receive

@@ -103,7 +103,13 @@ struct payload_access {
   std::string actor;
 };
 
-using work = std::variant<callback, registration, event, payload_access>;
+// Applies what is parked although its operation exists: the backstop behind registration and alias learning (R11).
+struct rematch {
+  std::shared_ptr<const config::settings> settings;
+  std::string request_id;
+};
+
+using work = std::variant<callback, registration, event, payload_access, rematch>;
 
 // What came of it, read back from rows that its own transaction committed or read under the lock.
 struct outcome {

@@ -88,8 +88,7 @@ struct new_payload_accesses {
   bulk rows;
   new_payload_accesses();
   void add(const std::array<std::uint8_t, 16>& id, delivery_id delivery, sys_micros at, std::string_view actor,
-           const std::optional<operation_id>& operation,
-           const std::optional<std::int32_t>& sequence);
+           const std::optional<operation_id>& operation, const std::optional<std::int32_t>& sequence);
 };
 
 }  // namespace recibo::storage

@@ -49,9 +49,13 @@ void append_lock_waiting(checked_pipeline& to, std::string_view request_id);
 void append_lock_waiting(checked_pipeline& to, const alias_name& name);
 std::vector<operation_row> read_operations(const postgres::rows& from);
 
-// Which of these request IDs exist, whoever holds them.
+// Which of these request IDs exist, whoever holds them, and at which provider. Sorted by request ID.
+struct existing_row {
+  std::string request_id, provider;
+};
 void append_existing(checked_pipeline& to, const std::vector<std::string_view>& request_ids);
-std::vector<std::string> read_existing(const postgres::rows& from);
+std::vector<existing_row> read_existing(const postgres::rows& from);
+const existing_row* find_existing(const std::vector<existing_row>& in, std::string_view request_id);
 
 // Which operation each of these aliases belongs to; unknown ones are left out.
 struct alias_row {
@@ -115,8 +119,9 @@ struct new_registrations {
   bulk rows;
   new_registrations();
   void add(operation_id id, std::string_view client, std::string_view action, const std::optional<std::string>& reference,
-           const std::optional<std::string>& amount, const std::optional<std::string>& currency, const std::optional<sys_micros>& deadline,
-           std::string_view metadata, const sha256_digest& intent, sys_micros accepted_at, std::string_view trace_id);
+           const std::optional<std::string>& amount, const std::optional<std::string>& currency,
+           const std::optional<sys_micros>& deadline, std::string_view metadata, const sha256_digest& intent,
+           sys_micros accepted_at, std::string_view trace_id);
 };
 struct new_aliases {
   bulk rows;

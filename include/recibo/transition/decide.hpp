@@ -3,6 +3,7 @@
 #pragma once
 
 #include "recibo/core/clock.hpp"
+#include "recibo/core/digest.hpp"
 #include "recibo/core/error.hpp"
 #include "recibo/core/money.hpp"
 #include "recibo/transition/disposition.hpp"
@@ -23,29 +24,29 @@ enum class order_rule {
 
 // What an operation (or one of its items) is, as the lock returned it.
 struct subject {
-  std::string_view state;
+  std::string_view state{};
   // Set by provider events alone; nullopt before the first.
-  std::optional<sys_micros> watermark_at;
-  std::optional<std::int64_t> watermark_sequence;
+  std::optional<sys_micros> watermark_at{};
+  std::optional<std::int64_t> watermark_sequence{};
   // What was registered; nullopt where the client said nothing, and then nothing is compared.
-  std::optional<decimal> amount;
-  std::optional<std::string> currency;
+  std::optional<decimal> amount{};
+  std::optional<std::string> currency{};
 };
 
 // What the key's earlier claim left, if it was claimed.
 struct claim {
-  sha256_digest content_digest;
+  sha256_digest content_digest{};
 };
 
 // What a callback says, after extraction and event mapping.
 struct news {
   // The workflow's event, not the provider's word.
-  std::string_view event;
-  std::optional<sys_micros> occurred_at;
-  std::optional<std::int64_t> sequence;
-  std::optional<decimal> amount;
-  std::optional<std::string> currency;
-  sha256_digest content_digest;
+  std::string_view event{};
+  std::optional<sys_micros> occurred_at{};
+  std::optional<std::int64_t> sequence{};
+  std::optional<decimal> amount{};
+  std::optional<std::string> currency{};
+  sha256_digest content_digest{};
 };
 
 // Why a person has to look; also the `kind` of the review item.
@@ -68,14 +69,23 @@ struct decision {
   bool table_would_allow = false;
 };
 
-// Order of the checks: the key's claim (duplicate, conflict), the sequence where the provider promises one, the
-// table (then the intent), and for what the table does not allow: already so → redundant; another terminal state →
-// review; already passed (its target leads to the present state) or older than the watermark → stale; else review.
-decision decide(const workflow& table, const subject& now, const std::optional<claim>& earlier, const news& said, order_rule order);
+// Order of the checks: the key's claim (duplicate, conflict); the sequence, where the provider promises one (stale); the
+// table, then the intent (applied, review). What the table does not allow is, in this order:
+//   redundant  a target of the event is the present state; with another amount or currency than registered, review:
+//              that is no repetition
+//   review     present state and all targets are terminal: two ends of one story, and no clock decides between them
+//   stale      passed: a target leads to the present state (and the event has no move of somebody else from here,
+//              which would make it news that lies ahead); or older than the watermark
+//   review     everything else, also an event or a state that this version of the table does not know
+// Does not allocate.
+decision decide(const workflow& table, const subject& now, const std::optional<claim>& earlier, const news& said,
+                order_rule order);
 
 // An event raised through the API or by the clock: the move, or why not.
+// Evidence is asked of people (client, operator); the clock has none to give, and a callback is its own.
 // permanent::illegal_transition   no such move in this state, or not by `who`, or its evidence is missing; the
-//                                 detail says which
-result<const move*> decide_event(const workflow& table, std::string_view state, std::string_view event, actor_kind who, bool has_evidence);
+//                                 detail says which, in words of the table alone
+result<const move*> decide_event(const workflow& table, std::string_view state, std::string_view event, actor_kind who,
+                                 bool has_evidence);
 
 }  // namespace recibo::transition

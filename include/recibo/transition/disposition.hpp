@@ -25,6 +25,7 @@ std::string_view to_string(disposition d) noexcept;
 std::optional<disposition> parse_disposition(std::string_view word) noexcept;
 
 // Whether the idempotency key is taken by a callback with this disposition (the matrix of contract section 4).
+// `parked` is kept once by its park row instead, and `duplicate` finds the key taken already: both false.
 bool claims_key(disposition d) noexcept;
 
 }  // namespace recibo::transition

@@ -5,9 +5,10 @@
 #include "recibo/core/error.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +17,10 @@ namespace recibo::transition {
 
 // Who may raise an event.
 enum class actor_kind {
-  provider,  // a callback or a look-up at the provider
-  client,    // the team's own service, through the API
-  operator_, // a person with role operator or admin
-  clock,     // a limit that ran out
+  provider,   // a callback or a look-up at the provider
+  client,     // the team's own service, through the API
+  operator_,  // a person with role operator or admin
+  clock,      // a limit that ran out
 };
 
 std::string_view to_string(actor_kind who) noexcept;  // "provider", "client", "operator", "clock"
@@ -49,24 +50,28 @@ struct move {
   std::string event;
   std::string to;
   std::vector<actor_kind> by;
-  // The kind of evidence that an operator must give ("statement"); empty when none is asked for.
+  // The kind of evidence that a person must give ("statement"); empty when none is asked for.
   std::string evidence;
+
+  bool permits(actor_kind who) const noexcept;
 };
 
 // Immutable once made; safe to read from any thread. States and moves keep the order of the configuration.
 class workflow {
  public:
-  // What is wrong with a table that make() refused; `where` is a path within the definition, for example
-  // "transitions/2/to", so that the loader can name file:line:column.
+  // What is wrong with a table that make() refused; `where` is a path within the definition, so that the loader can
+  // name file:line:column: "name", "initial", "states", "states/<name>", "states/<name>/limit/event",
+  // "transitions/<index of the move>/to" and so on, with the names of the configuration's keys.
   struct problem {
     std::string where;
     std::string message;
   };
 
-  // Checks: the initial state exists; every name used exists; no (from, event) has two targets; no move leaves a
-  // terminal state except by an operator; every state can be reached; every state that is not terminal has a way
-  // out; a limit's event has a move by the clock from that state; names are 1-63 characters of [a-z0-9_-].
-  // All problems at once; empty `problems` means `out` was set.
+  // Checks: the initial state exists; every name used exists; no (from, event) has two rows, because there would be two
+  // targets or two opinions on who may; every row says who; no move leaves a terminal state except by an operator; every
+  // state can be reached; every state that is not terminal has a way out to another; a limit is positive and its event
+  // has a move by the clock from that state; names are 1-63 characters of [a-z0-9_-]; labels and owners are UTF-8.
+  // All problems at once; an empty answer means that `out` was set. `by` is sorted, since its order means nothing.
   static std::vector<problem> make(std::string name, std::string initial, std::vector<state> states, std::vector<move> moves,
                                    std::optional<workflow>& out);
 
@@ -80,9 +85,10 @@ class workflow {
   const move* find_move(std::string_view from, std::string_view event) const noexcept;
   // Whether any move is named so.
   bool knows_event(std::string_view event) const noexcept;
-  // Every state that `event` leads to from anywhere, without repeats, in the order of the states.
+  // Every state that `event` leads to from anywhere, without repeats, in the order of the states. Borrows.
   std::vector<std::string_view> targets(std::string_view event) const;
-  // Whether `to` can be reached from `from` by one or more moves, whoever makes them.
+  // Whether `to` can be reached from `from` by one or more moves, whoever makes them, without leaving a terminal state:
+  // that is an operator's correction, not the course of things, and says nothing about what is older.
   bool reaches(std::string_view from, std::string_view to) const noexcept;
   // The events that `who` may raise in `from`, in the order of the table.
   std::vector<std::string_view> allowed_events(std::string_view from, actor_kind who) const;
@@ -93,15 +99,32 @@ class workflow {
   const sha256_digest& digest() const noexcept { return digest_; }
   std::int64_t version_key() const noexcept { return version_key_; }
 
+  // The same by position in states(), without allocation, for decide(). `none`: no such state; an unknown event leads
+  // nowhere.
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  std::size_t index_of(std::string_view state) const noexcept;
+  std::span<const std::size_t> target_indices(std::string_view event) const noexcept;
+  bool reaches_index(std::size_t from, std::size_t to) const noexcept { return reach_[from][to]; }
+
   // The inverse of definition(). permanent::invalid_configuration when it is not one.
   static result<workflow> parse(std::string_view definition);
 
  private:
+  struct event_targets {
+    std::string event;
+    std::vector<std::size_t> states;  // ascending
+  };
+
+  workflow() = default;
+  void build_index();
+
   std::string name_, initial_;
   std::vector<state> states_;
   std::vector<move> moves_;
-  std::map<std::string, std::size_t, std::less<>> state_index_;
-  std::map<std::pair<std::string, std::string>, std::size_t> move_index_;
+  // Tables have some ten states and some twenty moves: scanning a short vector beats a map here, and copies and moves
+  // of a workflow stay plain because everything refers by position.
+  std::vector<std::vector<std::size_t>> moves_from_;  // by state
+  std::vector<event_targets> events_;
   std::vector<std::vector<bool>> reach_;
   std::string definition_;
   sha256_digest digest_{};

@@ -33,24 +33,27 @@ enum class timestamp_format {
 };
 
 struct key_rule {
-  std::string strip_prefix;                     // optional at the start of the secret's text, dropped
+  std::string strip_prefix;  // optional at the start of the secret's text, dropped
   text_encoding encoding = text_encoding::utf8;
 };
 
 struct signature_rule {
   place from = place::header;
-  std::vector<std::string> names;               // lower-case headers, first present one counts; or one pointer or field
-  bool repeat = false;                          // the header may occur several times, every value counts
-  std::string list;                             // separator of elements; empty: one value
-  std::string pair;                             // separator of key and value within an element; empty: no pairs
-  std::string element;                          // with `pair`: only elements with this key are signatures
-  std::string prefix;                           // required, case-sensitive, stripped
+  std::vector<std::string> names;  // lower-case headers, first present one counts; or one pointer or field
+  bool repeat = false;             // the header may occur several times, every value counts
+  std::string list;                // separator of elements; empty: one value
+  std::string pair;                // separator of key and value within an element; empty: no pairs
+  std::string element;             // with `pair`: only elements with this key are signatures
+  std::string prefix;              // required, case-sensitive, stripped
   signature_encoding encoding = signature_encoding::hex;
+  // DocuSign: one signature in each header named by this prefix and a number from 1 to `max`, gaps allowed. Instead of `names`.
+  std::string numbered;
+  int max = 0;
 };
 
 struct timestamp_rule {
   place from = place::header;
-  std::vector<std::string> names;               // header names, or the element's key, or a JSON pointer
+  std::vector<std::string> names;  // header names, or the element's key, or a JSON pointer
   timestamp_format format = timestamp_format::unix_s;
   std::optional<std::chrono::seconds> tolerance;  // nullopt: no age check
 };
@@ -59,18 +62,28 @@ struct timestamp_rule {
 // left out with them, any other absent source fails the check.
 struct content_part {
   enum class source {
-    literal, body, timestamp, method, secret, url, header, query, json, form
+    literal,    // `names[0]` itself
+    body,       // the raw bytes
+    timestamp,  // its text as received, never a re-formatted number
+    method,
+    secret,  // the key bytes of the secret that is being tried
+    url,     // the public URL as configured at the provider
+    header,
+    query,       // decoded
+    json,        // a string decoded, a number as written, a boolean as its word
+    form,        // decoded
+    url_hubspot  // the URL with twelve escapes of its query decoded and without a fragment (HubSpot v3)
   };
   source what = source::literal;
-  std::vector<std::string> names;               // literal text, header names, query name, pointer or field
+  std::vector<std::string> names;  // literal text, header names, query name, pointer or field
   std::string before, after;
   bool lower = false;
   bool optional = false;
-  std::optional<std::string> fallback;          // `default`
+  std::optional<std::string> fallback;  // `default`
 };
 
 struct scheme {
-  std::string name;                             // of the preset, or "hmac"
+  std::string name;  // of the preset, or "hmac"
   scheme_kind kind = scheme_kind::hmac;
   hash_name hash = hash_name::sha256;
   key_rule key;
@@ -80,17 +93,24 @@ struct scheme {
   // Where the provider's own delivery id stands, for documentation and defaults.
   std::optional<std::string> replay_header, replay_json;
 
-  // Whether the raw body is part of what is signed, and whether this header or query field is.
+  // Whether the raw body is part of what is signed, and whether this header or query field is, byte for byte: a header
+  // that counts only while another one is absent does not, nor does a field that is signed in lower case.
   bool covers_body() const noexcept;
   bool covers_header(std::string_view lower_case_name) const noexcept;
   bool covers_query(std::string_view name) const noexcept;
 };
 
-// The embedded presets by name. Parsed once; thread-safe; lives as long as the process.
+// The embedded presets by name, those that need public keys, certificates, several items or URL variants left out.
+// Parsed once; thread-safe; lives as long as the process.
 const std::map<std::string, scheme, std::less<>>& presets();
 
 // One scheme from a JSON object in the form of presets.json, for tests and tools.
 // permanent::invalid_configuration   an unknown key or value; the detail names it
 result<scheme> parse_scheme(std::string_view name, std::string_view json);
+
+// Whether the rules fit together: a hash or HMAC signs something, a pair has an element, a time stamp that is signed
+// is defined, names are not empty. For schemes from the configuration; presets satisfy it.
+// permanent::invalid_configuration   with the broken rule as its detail
+result<void> check_scheme(const scheme& how);
 
 }  // namespace recibo::verify

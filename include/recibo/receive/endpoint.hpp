@@ -1,0 +1,66 @@
+// The callbacks listener: POST /callbacks/{provider}, bytes → verify → extract → record → answer, and the health checks
+// (contract sections 3 and 4). The one place on the public side that meets foreign requests.
+#pragma once
+
+#include "recibo/config/snapshot.hpp"
+#include "recibo/core/clock.hpp"
+#include "recibo/http/health.hpp"
+#include "recibo/http/server.hpp"
+#include "recibo/receive/meter.hpp"
+#include "recibo/receive/rate.hpp"
+#include "recibo/record/work.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace recibo::receive {
+
+// Lives on its listener's thread; `parts` outlive it.
+class callbacks : public http::service {
+ public:
+  // record::recorder::record, with its promises: completes after the commit, or with the reason why nothing is known to
+  // be recorded.
+  using record_function =
+      std::function<boost::asio::awaitable<result<record::outcome>>(record::work, std::chrono::steady_clock::time_point)>;
+
+  struct parts {
+    std::shared_ptr<const config::snapshot> settings;
+    record_function record;
+    std::shared_ptr<http::health> health;
+    std::shared_ptr<meter> counts;
+    // The wall clock, for tests.
+    std::function<sys_micros()> clock = now;
+  };
+
+  explicit callbacks(parts p);
+
+  // 404 for a path or provider that is not there, 405 with Allow, 415 for a coded body: before the body is awaited.
+  std::optional<http::response> refuse_early(const http::request& head) override;
+  // Everything else. Whatever is wrong with the signature, the answer is one and the same 401; 503 where our clock is in
+  // doubt and a time stamp was refused. Counts, and writes a log line for each callback that is refused.
+  // The provider's answer_within counts from here: how long a sender took to send is its own affair.
+  boost::asio::awaitable<http::response> handle(http::request& whole) override;
+
+ private:
+  std::optional<http::response> refuse(const http::request& head, const config::settings& now) const;
+  // Verified and extracted, or the answer that needs no record.
+  std::variant<http::response, record::callback> judge(http::request& whole, std::shared_ptr<const config::settings> settings,
+                                                       const config::provider& from);
+  // What an answer tells of its request, where known.
+  struct known_ids {
+    std::string delivery_id, request_id, trace_id;
+  };
+  http::response refuse_signature(const error& why, const http::request& whole, const config::provider& from);
+  http::response refuse_record(const error& why, const known_ids& known, const config::provider& from);
+
+  parts parts_;
+  rate_limiter rates_;
+};
+
+}  // namespace recibo::receive

@@ -1,0 +1,124 @@
+// Named SQL and row mapping of reads: operations with what was registered, for API, case view and console.
+// Every read is one statement, so that it shows one instant; all are bounded, and none takes a lock.
+#pragma once
+
+#include "recibo/core/clock.hpp"
+#include "recibo/core/ids.hpp"
+#include "recibo/postgres/pool.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace recibo::storage {
+
+// How many items an operation shows within itself; the rest is behind the paged list of items.
+inline constexpr int items_shown_max = 1000;
+
+struct item_view {
+  std::string item_id, state;
+  std::int64_t version = 0, ordinal = 0;
+  sys_micros updated_at{};
+};
+
+struct item_count {
+  std::string state;
+  std::int64_t count = 0;
+};
+
+// One operation as it stands now.
+struct operation_view {
+  operation_id id;
+  std::string request_id, provider, state;
+  std::int64_t workflow = 0;
+  std::int64_t version = 0, revision = 0;
+  bool review_open = false;
+  sys_micros state_at{}, updated_at{};
+  std::string client, action, metadata;
+  std::optional<std::string> reference, amount, currency;
+  std::optional<sys_micros> deadline;
+  sys_micros accepted_at{};
+  std::vector<std::string> references;
+  std::vector<item_count> items_by_state;
+  std::vector<item_view> items;          // at most items_shown_max; empty in lists
+  std::string result;                    // of the latest transition that has one, JSON text; empty: none
+  bool called_back = false;              // a callback is on record
+  bool notified = false;                 // the latest transition had notifications, and all are delivered
+  sys_micros read_at{};                  // the database's clock: what "overdue" is measured by
+};
+
+// nullopt: no such operation. Errors of the pool.
+boost::asio::awaitable<result<std::optional<operation_view>>> find_operation(postgres::pool& pool, std::string request_id,
+                                                                             postgres::deadline until);
+
+// A page of the items of one operation, in the order of their registration.
+struct item_query {
+  operation_id operation;
+  std::optional<std::string> state;
+  std::int64_t after = -1;  // ordinal
+  int limit = 50;
+};
+boost::asio::awaitable<result<std::vector<item_view>>> list_items(postgres::pool& pool, item_query what, postgres::deadline until);
+
+// A state of a workflow version: how long it may last, and whether it ends the operation.
+struct state_limit {
+  std::int64_t workflow = 0;
+  std::string state;
+  std::string provider;                 // empty: every provider that has no row of its own
+  std::optional<std::int64_t> seconds;  // none: no limit
+  bool terminal = false;
+};
+
+struct operation_query {
+  std::optional<std::string> state, provider, workflow, client, reference;
+  std::optional<bool> review, overdue;
+  std::optional<sys_micros> accepted_after, accepted_before;
+  // JSON objects that the metadata must contain, either of them; empty: any metadata.
+  std::string metadata_as_text, metadata_as_value;
+  // For `overdue`: every state of every workflow version.
+  std::vector<state_limit> limits;
+  // For `reference`: aliases are unique per provider, so the providers to look at.
+  std::vector<std::string> providers;
+  bool newest_first = true;
+  std::optional<operation_id> after;  // where the page before ended
+  int limit = 50;
+};
+
+struct operation_page {
+  std::vector<operation_view> operations;
+  // Where the next page begins; none: this was the last. A page may be shorter than the limit, even empty, and not be the
+  // last: then the search used up its time there (filters on what changes have no index, decision 2).
+  std::optional<operation_id> next;
+};
+boost::asio::awaitable<result<operation_page>> list_operations(postgres::pool& pool, operation_query what, postgres::deadline until);
+
+// A workflow table by its key; nullopt: not known to the database.
+boost::asio::awaitable<result<std::optional<std::string>>> find_workflow_definition(postgres::pool& pool, std::int64_t version_key,
+                                                                                    postgres::deadline until);
+
+struct workflow_version_view {
+  std::int64_t version_key = 0;
+  std::string name, definition;
+  sys_micros first_used_at{};
+};
+boost::asio::awaitable<result<std::vector<workflow_version_view>>> list_workflow_versions(postgres::pool& pool, postgres::deadline until);
+
+// What there is, by provider and state. Exact while the table is small; beyond that scaled up from a sample of its pages,
+// so that it stays cheap however much there is.
+struct operation_count {
+  std::string provider, state;
+  std::int64_t count = 0;
+};
+struct statistics {
+  std::vector<operation_count> operations;
+  bool exact = true;
+  std::int64_t reviews_open = 0, failed_callbacks = 0;
+  sys_micros read_at{};
+};
+boost::asio::awaitable<result<statistics>> read_statistics(postgres::pool& pool, postgres::deadline until);
+
+}  // namespace recibo::storage

@@ -1,0 +1,141 @@
+// Reads of what came in and what became of it: deliveries, payloads, reviews, failed callbacks, and the facts of one case.
+// All are bounded, and none takes a lock.
+#pragma once
+
+#include "recibo/core/digest.hpp"
+#include "recibo/core/ids.hpp"
+#include "recibo/postgres/pool.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace recibo::storage {
+
+struct delivery_view {
+  delivery_id id;
+  std::string provider, disposition;
+  sys_micros received_at{};
+  std::optional<std::string> request_id;  // of its operation, else as the callback said it
+  std::optional<operation_id> operation;
+  std::optional<std::string> key;         // length-prefixed fields
+  std::optional<std::string> event;
+  std::optional<sys_micros> occurred_at;
+  std::optional<std::int64_t> provider_sequence;
+  std::string body_digest;                // 32 bytes
+  delivery_id payload;
+  std::optional<std::int64_t> payload_size;  // none: purged
+  std::optional<std::string> content_type;
+  std::string secret, peer;
+  std::int32_t answer_status = 0;
+  std::optional<std::string> trace_id;
+};
+
+boost::asio::awaitable<result<std::optional<delivery_view>>> find_delivery(postgres::pool& pool, delivery_id id, postgres::deadline until);
+
+struct delivery_query {
+  std::optional<std::string> provider, request_id, disposition;
+  std::optional<delivery_id> after;
+  int limit = 50;
+};
+struct delivery_page {
+  std::vector<delivery_view> deliveries;  // newest first
+  std::optional<delivery_id> next;        // as operation_page::next
+};
+boost::asio::awaitable<result<delivery_page>> list_deliveries(postgres::pool& pool, delivery_query what, postgres::deadline until);
+
+// The raw body; nullopt: purged.
+boost::asio::awaitable<result<std::optional<std::string>>> read_payload(postgres::pool& pool, delivery_id payload,
+                                                                        postgres::deadline until);
+
+struct review_view {
+  review_id id;
+  std::string request_id, provider, kind, detail, state, owner, status;
+  std::string present_state;
+  std::int64_t count = 0;
+  sys_micros opened_at{}, last_seen_at{};
+  std::optional<sys_micros> due_at, resolved_at;
+  std::optional<std::string> assigned_to, resolved_by, resolution, reason;
+  delivery_id delivery;
+  std::optional<delivery_id> first_delivery;
+  std::string digest;                       // content digest of `delivery`
+  std::optional<std::string> first_digest;  // content digest of `first_delivery`
+  std::optional<std::string> body_digest, first_body_digest;
+};
+
+boost::asio::awaitable<result<std::optional<review_view>>> find_review(postgres::pool& pool, review_id id, postgres::deadline until);
+
+struct review_query {
+  std::optional<std::string> status, provider, request_id;
+  std::optional<review_id> after;
+  int limit = 50;
+};
+boost::asio::awaitable<result<std::vector<review_view>>> list_reviews(postgres::pool& pool, review_query what, postgres::deadline until);
+
+struct failed_view {
+  failed_callback_id id;
+  std::string provider, disposition, reason, detail;
+  delivery_id delivery;
+  std::string body_digest;
+  std::optional<std::string> request_id, event;
+  std::int32_t answer_status = 0;
+  std::int64_t count = 0;
+  sys_micros first_seen_at{}, last_seen_at{};
+};
+
+boost::asio::awaitable<result<std::optional<failed_view>>> find_failed_callback(postgres::pool& pool, failed_callback_id id,
+                                                                                postgres::deadline until);
+
+struct failed_query {
+  std::optional<std::string> provider, disposition;
+  std::optional<failed_callback_id> after;
+  int limit = 50;
+};
+boost::asio::awaitable<result<std::vector<failed_view>>> list_failed_callbacks(postgres::pool& pool, failed_query what,
+                                                                               postgres::deadline until);
+
+// One audit row with the rows that it is about.
+struct fact_view {
+  std::int64_t sequence = 0;
+  std::string kind, actor;
+  sys_micros at{};
+  std::optional<delivery_id> delivery;
+  // Of the delivery; empty where there is none, or where it has been retired.
+  std::optional<sys_micros> received_at;
+  std::string disposition, secret, key, provider_event;
+  std::optional<std::int64_t> answer_status;
+  // Of the transition; `event` is empty where there is none.
+  std::string event, from, to, item_id, actor_kind, reason, evidence, result;
+  std::int64_t version = 0;
+};
+
+struct notification_view {
+  std::string id, destination, type, status;
+  std::int64_t sequence = 0, attempts = 0;
+  sys_micros created_at{};
+  std::optional<sys_micros> delivered_at, next_attempt_at;
+};
+
+// Repetitions of one key beyond those that have a delivery row each (R27).
+struct repeated_key {
+  std::string key;
+  delivery_id delivery;
+  std::int64_t beyond = 0;
+  std::optional<sys_micros> last_at;
+};
+
+// The facts of one operation from `after` on (audit sequence), with what belongs to them.
+struct case_facts {
+  std::vector<fact_view> facts;
+  std::vector<notification_view> notifications;  // of these facts
+  std::vector<review_view> reviews;              // of the operation, at most 1000
+  std::vector<repeated_key> repeated;
+  bool more = false;
+};
+boost::asio::awaitable<result<case_facts>> read_case(postgres::pool& pool, operation_id operation, std::int64_t after, int limit,
+                                                     postgres::deadline until);
+
+}  // namespace recibo::storage

@@ -1,0 +1,1 @@
+DROP TABLE recibo.parked_identities, recibo.parked;

@@ -1,0 +1,144 @@
+// POST /v1/operations/{request_id}/events: what clients and operators may do (R5, R9, R25).
+#include "handlers.hpp"
+
+#include "recibo/core/digest.hpp"
+
+#include <charconv>
+#include <utility>
+
+namespace recibo::api {
+namespace {
+
+using boost::asio::awaitable;
+
+constexpr std::size_t evidence_bytes_max = 64 << 10;
+
+// If-Match with the one strong tag that GET gave, or "*": the operation must exist, and that is checked anyway.
+result<std::optional<std::int64_t>> read_if_match(const call& of) {
+  auto header = header_of(of, "If-Match");
+  if (!header) return header.error();
+  if (!*header || **header == "*") return std::optional<std::int64_t>();
+  const auto& tag = **header;
+  std::int64_t revision = 0;
+  const bool quoted = tag.size() > 2 && tag.front() == '"' && tag.back() == '"';
+  const auto [end, failed] = std::from_chars(tag.data() + 1, tag.data() + tag.size(), revision);
+  if (!quoted || failed != std::errc() || end != tag.data() + tag.size() - 1) {
+    return error(permanent::precondition_failed, "If-Match: is not the ETag of an operation");
+  }
+  return std::optional(revision);
+}
+
+result<std::string> read_evidence(const call& of) {
+  const auto* given = present(of.body, "evidence");
+  if (given == nullptr) return std::string();
+  if (given->is(json_value::kind::string)) {
+    // A sentence is evidence, too; it is kept as a document, because that is what the column holds.
+    json_writer out;
+    out.begin_object().text("note", given->text).end_object();
+    return given->text.empty() ? std::string() : out.take();
+  }
+  if (!given->is(json_value::kind::object)) return error(permanent::malformed_field, "/evidence: is an object or a text");
+  if (given->members.empty()) return std::string();
+  auto canonical = canonical_json(*given);
+  if (!canonical) return error(permanent::malformed_field, "/evidence: " + canonical.error().detail);
+  if (canonical->size() > evidence_bytes_max) return error(permanent::malformed_field, "/evidence: has at most 65536 bytes as compact JSON");
+  return canonical;
+}
+
+result<record::event> read_event(const call& of) {
+  record::event e;
+  e.settings = of.settings;
+  e.at = now();
+  e.request_id = of.path[0];
+  e.client = of.who.client;
+  // An operator may raise what a client may, and it is on record as the operator's.
+  e.who = of.who.role == config::role::client ? transition::actor_kind::client : transition::actor_kind::operator_;
+  e.actor = of.who.name;
+  e.name = *text_of(of.body, "event");
+  e.reason = text_of(of.body, "reason").value_or("");
+  e.trace_id = of.request.trace_id;
+  if (const auto* references = present(of.body, "references")) {
+    for (const auto& r : references->elements) e.references.push_back(r.text);
+  }
+  auto evidence = read_evidence(of);
+  if (!evidence) return evidence.error();
+  e.evidence = std::move(*evidence);
+  auto key = header_of(of, "Idempotency-Key");
+  if (!key) return key.error();
+  if (*key) {
+    if (auto checked = validate_text(text(text_rule::alias), **key, "Idempotency-Key"); !checked) return checked.error();
+    e.idempotency_key = std::move(**key);
+  }
+  auto revision = read_if_match(of);
+  if (!revision) return revision.error();
+  e.if_revision = *revision;
+  canonical asked;
+  asked.add("recibo.event.1").add(e.request_id).add(e.name).add(e.reason).add(e.evidence);
+  for (const auto& r : e.references) asked.add(r);
+  e.fingerprint = sha256(asked.bytes());
+  return e;
+}
+
+// 409 says what may be done instead.
+awaitable<http::response> refuse_illegal(inside& in, call& of, error why) {
+  auto refused = refuse(of, why, of.path[0]);
+  auto found = co_await find_case(in, of);
+  if (found) {
+    json_writer state, events;
+    state.text(found->operation.state);
+    events.begin_array();
+    for (const auto e : evidence::allowed_events(found->operation, *found->table, of.audience())) events.text(e);
+    events.end_array();
+    add_member(refused, "state", state.str());
+    add_member(refused, "allowed_events", events.str());
+  }
+  co_return refused;
+}
+
+awaitable<http::response> raise_event(inside& in, call& of) {
+  if (!check_request_id(of.path[0])) co_return not_found(of, "operation");
+  auto event = read_event(of);
+  of.body = {};
+  if (!event) co_return refuse(of, event.error(), of.path[0]);
+  record::work work(std::move(*event));
+  auto recorded = co_await in.with.record(std::move(work), of.until);
+  if (!recorded) {
+    if (recorded.error().code == make_error_code(permanent::illegal_transition)) co_return co_await refuse_illegal(in, of, recorded.error());
+    co_return refuse(of, recorded.error(), of.path[0]);
+  }
+  auto found = co_await find_case(in, of);
+  // Recorded, but it cannot be shown: 503, and the same request with its Idempotency-Key shows it later.
+  if (!found) co_return refuse(of, found.error(), of.path[0]);
+  auto answer = answer_operation(of, 200, found->operation, *found->table);
+  if (recorded->replayed) answer.headers.emplace_back("Idempotent-Replayed", "true");
+  co_return answer;
+}
+
+}  // namespace
+
+void add_operation_events(endpoint_table& to) {
+  endpoint e;
+  e.method = "POST";
+  e.path = "/v1/operations/{request_id}/events";
+  e.id = "raiseEvent";
+  e.tag = "operations";
+  e.summary = "Raises an event of the workflow, as the table allows it to clients and operators.";
+  e.who.least = config::role::operator_;
+  e.who.client = true;
+  e.headers = {
+      optional("Idempotency-Key", about(text(text_rule::alias), "The same again is answered with the operation, and moves nothing.")),
+      optional("If-Match", about(text(64), "Only on the revision that was looked at: the ETag, else 412.")),
+  };
+  e.body = closed_object({
+      required("event", about(text(63), "One of allowed_events.")),
+      optional("reason", about(text(2000, text_rule::prose), "Why; on record.")),
+      optional("evidence", about(any(), "An object, or a text; some events of operators need it.")),
+      optional("references", about(list(text(text_rule::alias), 100), "References of the provider that are known from now on.")),
+  });
+  e.answers = {{200, "The operation after it.", component("Operation"), "application/json",
+                {required("ETag", text(64)), optional("Idempotent-Replayed", one_of({"true"}))}}};
+  e.run = raise_event;
+  to.endpoints.push_back(std::move(e));
+}
+
+}  // namespace recibo::api

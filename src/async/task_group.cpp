@@ -1,0 +1,75 @@
+#include "recibo/async/task_group.hpp"
+
+#include "recibo/async/deadline.hpp"
+#include "recibo/observe/log.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <list>
+
+namespace recibo::async {
+namespace {
+
+void log_failure(std::string_view name, const std::exception_ptr& failure) noexcept {
+  if (detail::is_cancellation(failure)) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& e) {
+    log::error("a coroutine ended with an exception", {{"task", name}, {"what", e.what()}});
+  } catch (...) {
+    log::error("a coroutine ended with an exception", {{"task", name}});
+  }
+}
+
+}  // namespace
+
+struct task_group::impl {
+  explicit impl(boost::asio::any_io_executor e) : executor(std::move(e)) {}
+
+  boost::asio::any_io_executor executor;
+  // One for each live coroutine. Shared, so that a signal outlives its own emit().
+  std::list<std::shared_ptr<boost::asio::cancellation_signal>> live;
+  // Of those who wait until `live` is empty; each stands in its waiter's frame.
+  std::list<boost::asio::steady_timer*> waiting;
+};
+
+task_group::task_group(boost::asio::any_io_executor executor) : impl_(std::make_shared<impl>(std::move(executor))) {}
+
+task_group::~task_group() = default;
+
+void task_group::spawn(std::string_view name, boost::asio::awaitable<void> task) {
+  const auto place = impl_->live.insert(impl_->live.end(), std::make_shared<boost::asio::cancellation_signal>());
+  auto ended = [group = impl_, place, name](const std::exception_ptr& failure) {
+    if (failure) log_failure(name, failure);
+    group->live.erase(place);
+    if (!group->live.empty()) return;
+    for (auto* timer : group->waiting) timer->cancel();
+  };
+  boost::asio::co_spawn(impl_->executor, std::move(task), boost::asio::bind_cancellation_slot((*place)->slot(), std::move(ended)));
+}
+
+void task_group::emit(boost::asio::cancellation_type type) {
+  // A copy, because an operation may complete while it is told to stop, and its coroutine then leaves the list.
+  const auto now_live = impl_->live;
+  for (const auto& signal : now_live) signal->emit(type);
+}
+
+boost::asio::awaitable<bool> task_group::wait_empty(std::chrono::steady_clock::time_point until) {
+  // A copy of the pointer, should the group go away meanwhile.
+  const std::shared_ptr<impl> group = impl_;
+  if (group->live.empty()) co_return true;
+  boost::asio::steady_timer timer(group->executor, until);
+  const auto place = group->waiting.insert(group->waiting.end(), &timer);
+  co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  group->waiting.erase(place);
+  co_return group->live.empty();
+}
+
+std::size_t task_group::size() const noexcept { return impl_->live.size(); }
+
+}  // namespace recibo::async

@@ -1,0 +1,153 @@
+// destinations: where notifications go, how they are signed, and what they may reach (K29).
+#include "secrets.hpp"
+#include "sections.hpp"
+#include "units.hpp"
+#include "url.hpp"
+
+#include "recibo/verify/verifier.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace recibo::config {
+namespace {
+
+// What a standard-webhooks key should have at least. Source: the Standard Webhooks specification, "signature scheme".
+constexpr std::size_t key_bytes_least = 24;
+
+std::set<std::string> notification_types(const settings& s) {
+  std::set<std::string> out = {"operation.accepted", "operation.review_opened", "operation.review_resolved"};
+  for (const auto& [name, table] : s.workflows)
+    for (const auto& state : table->states()) out.insert("operation." + state.name);
+  return out;
+}
+
+// Standard Webhooks: base64 behind "whsec_". Other text is taken as it stands, with a word about it.
+void fill_key(reading& r, read_secret& one) {
+  const std::string_view text = one.secret.text.reveal();
+  if (text.starts_with("whsec_")) {
+    const auto bytes = from_base64(text.substr(6));
+    if (!bytes || bytes->empty()) {
+      r.error(one.at, "secret: behind whsec_ stands no base64");
+      one.good = false;
+      return;
+    }
+    if (bytes->size() < key_bytes_least) r.warn(one.at, "secret: Standard Webhooks asks for 24 to 64 bytes; this one is shorter");
+    one.secret.key = secret(*bytes);
+    return;
+  }
+  const auto bytes = from_base64(text);
+  if (bytes && bytes->size() >= key_bytes_least) {
+    one.secret.key = secret(*bytes);
+    r.warn(one.at, "secret: without whsec_ in front; it is taken as base64");
+  } else {
+    one.secret.key = secret(std::string(text));
+    r.warn(one.at, "secret: without whsec_ in front and no base64 of 24 bytes or more; its text is taken as the key");
+  }
+}
+
+void read_secrets(reading& r, section& s, destination& out) {
+  const field one = s.get("secret"), list = s.get("secrets");
+  if (s.has("secret") == s.has("secrets")) {
+    if (s.good()) r.error(s.at(), std::string(s.name()) + ": secret is required: notifications are signed");
+    return;
+  }
+  std::vector<read_secret> all;
+  if (one) all.push_back(read_one_secret(r, one, "secret-1"));
+  if (list) all = read_secret_list(r, list);
+  for (read_secret& secret : all) {
+    if (!secret.good) continue;
+    fill_key(r, secret);
+    out.keys.secrets.push_back(std::move(secret.secret));
+  }
+}
+
+void read_events(reading& r, const field& f, const std::set<std::string>& types, destination& out) {
+  if (!f) {
+    out.events = {"operation.*"};
+    return;
+  }
+  for (const field& one : elements(r, f)) {
+    std::string pattern;
+    if (!read_text(r, one, pattern, 127)) continue;
+    destination probe;
+    probe.events = {pattern};
+    const bool any = std::any_of(types.begin(), types.end(), [&](const std::string& type) { return probe.subscribes(type); });
+    if (any) {
+      out.events.push_back(std::move(pattern));
+      continue;
+    }
+    std::vector<std::string_view> words = {"*", "operation.*"};
+    words.insert(words.end(), types.begin(), types.end());
+    r.error(one.at,
+            "events: no notification is called " + found(*one.value) + (one.value->expanded ? "" : did_you_mean(pattern, words)));
+  }
+}
+
+void read_retry(reading& r, const field& f, retry_rule& out) {
+  section s(r, f);
+  const field max = s.get("max");
+  if (const field attempts = s.get("attempts")) read_int(r, attempts, out.attempts, 1, 100);
+  if (const field first = s.get("first")) read_duration(r, first, out.first, "1s", "1h");
+  if (max) read_duration(r, max, out.max, "1s", "7d");
+  if (out.max < out.first) r.error(max ? max.at : s.at(), "retry: max is less than first");
+}
+
+std::vector<network> read_allow(reading& r, const field& f, destination& out) {
+  std::vector<network> networks;
+  for (const field& one : elements(r, f)) {
+    std::string text;
+    if (!read_text(r, one, text, 63)) continue;
+    if (const auto n = parse_network(text)) {
+      networks.push_back(*n);
+      out.allow.push_back(std::move(text));
+    } else {
+      r.error(one.at, "allow: expected a network such as 10.0.0.0/8 or fd00::/8, with zeros behind its prefix");
+    }
+  }
+  return networks;
+}
+
+// Names are resolved, and looked at again, when a notification is sent; an address can be judged now.
+void check_reach(reading& r, const field& f, const http_url& url, const std::vector<network>& allow) {
+  const auto address = parse_ip(url.host == "localhost" ? "127.0.0.1" : url.host);
+  if (!address) return;
+  switch (classify(*address)) {
+    case reach::open: return;
+    case reach::never: r.error(f.at, "url: link-local, multicast and reserved addresses are never a destination"); return;
+    case reach::guarded:
+      if (std::none_of(allow.begin(), allow.end(), [&](const network& n) { return n.contains(*address); }))
+        r.error(f.at, "url: a private address; name its network under allow if it is meant");
+      return;
+  }
+}
+
+destination read_destination(reading& r, const named& where, const std::set<std::string>& types) {
+  destination out;
+  out.name = std::string(where.name);
+  check_name(r, where.at, "destination", where.name);
+  section s(r, where.value);
+  http_url parts;
+  const field url = s.require("url", "where notifications go");
+  const bool good = url && read_http_url(r, url, out.url, &parts);
+  read_secrets(r, s, out);
+  read_events(r, s.get("events"), types, out);
+  if (const field retry = s.get("retry")) read_retry(r, retry, out.retry);
+  const auto allow = read_allow(r, s.get("allow"), out);
+  if (good) check_reach(r, url, parts, allow);
+  constexpr choice<on_dead> words[] = {{"hold", on_dead::hold}, {"skip", on_dead::skip}};
+  if (const field dead = s.get("on_dead")) read_word(r, dead, out.on_dead, words);
+  return out;
+}
+
+}  // namespace
+
+void read_destinations(reading& r, const field& f, settings& out) {
+  const auto types = notification_types(out);
+  for (const named& one : members(r, f)) {
+    destination d = read_destination(r, one, types);
+    out.destinations.emplace(d.name, std::move(d));
+  }
+}
+
+}  // namespace recibo::config

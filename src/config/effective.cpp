@@ -1,0 +1,199 @@
+// The settings as JSON, for people who ask what is in force. Nothing secret gets in: keyrings as names, and database
+// URLs, which may hold passwords anywhere, as set or not.
+#include "recibo/config/load.hpp"
+
+#include "units.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace recibo::config {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+template <class Duration>
+std::string text(Duration d) {
+  return duration_text(std::chrono::duration_cast<std::chrono::milliseconds>(d));
+}
+
+std::string_view word(unmatched u) noexcept {
+  switch (u) {
+    case unmatched::park: return "park";
+    case unmatched::reject: return "reject";
+    case unmatched::register_: return "register";
+    case unmatched::ignore: return "ignore";
+  }
+  return "";
+}
+
+std::string_view word(source::place p) noexcept {
+  switch (p) {
+    case source::place::json: return "json";
+    case source::place::header: return "header";
+    case source::place::query: return "query";
+    case source::place::form: return "form";
+  }
+  return "";
+}
+
+std::string_view word(verify::timestamp_format f) noexcept {
+  switch (f) {
+    case verify::timestamp_format::unix_s: return "unix_s";
+    case verify::timestamp_format::unix_ms: return "unix_ms";
+    case verify::timestamp_format::unix_any: return "unix_any";
+    case verify::timestamp_format::rfc3339: return "rfc3339";
+  }
+  return "";
+}
+
+json masked(const secret& s) { return s.empty() ? json() : json("(set)"); }
+
+json names(const verify::keyring& keys) {
+  json out = json::array();
+  for (const auto& s : keys.secrets) {
+    json one = {{"name", s.name}};
+    if (s.from) one["from"] = to_rfc3339(*s.from);
+    if (s.until) one["until"] = to_rfc3339(*s.until);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+json one_source(const source& s) {
+  if (s.from == source::place::json && !s.then && !s.format && !s.unsigned_accept) return s.name;
+  json out = {{std::string(word(s.from)), s.name}};
+  if (s.then) out["then"] = *s.then;
+  if (s.format) out["format"] = word(*s.format);
+  if (s.unsigned_accept) out["unsigned"] = "accept";
+  return out;
+}
+
+json of(const extract& e) {
+  json out = json::object();
+  const auto put = [&](const char* key, const sources& all) {
+    if (all.empty()) return;
+    if (all.size() == 1) {
+      out[key] = one_source(all.front());
+      return;
+    }
+    json list = json::array();
+    for (const auto& s : all) list.push_back(one_source(s));
+    out[key] = std::move(list);
+  };
+  put("request_id", e.request_id);
+  put("reference", e.reference);
+  put("idempotency_key", e.idempotency_key);
+  put("event", e.event);
+  put("sequence", e.sequence);
+  put("occurred_at", e.occurred_at);
+  put("amount", e.amount);
+  put("currency", e.currency);
+  for (const auto& [name, from] : e.result) out["result"][name] = one_source(from);
+  return out;
+}
+
+json of(const std::optional<transition::limit>& l) {
+  if (!l) return "none";
+  return {{"after", text(l->after)}, {"event", l->event}};
+}
+
+json of(const provider& p) {
+  json out = {{"verify", {{"scheme", p.verify.name}, {"secrets", names(p.keys)}}}, {"extract", of(p.extract)}};
+  if (p.verify.timestamp)
+    out["verify"]["tolerance"] = p.verify.timestamp->tolerance ? text(*p.verify.timestamp->tolerance) : std::string("off");
+  out["events"] = p.events;
+  out["workflow"] = p.workflow;
+  out["unmatched"] = word(p.unmatched);
+  json answers = json::object();
+  for (const auto& [disposition, status] : p.answers.status) answers[disposition] = status;
+  if (p.answers.body) {
+    answers["body"] = p.answers.body->empty() ? "none" : *p.answers.body;
+    answers["content_type"] = p.answers.content_type;
+  }
+  out["answers"] = std::move(answers);
+  if (p.rate) out["rate"] = {{"per_second", p.rate->per_second}, {"burst", p.rate->burst}};
+  out["idempotency"] = {{"scope", {"operation", "key"}}, {"content", p.content == content_rule::bytes ? "bytes" : "fields"}};
+  if (p.keep_keys) out["idempotency"]["keep"] = text(*p.keep_keys);
+  out["order"] = p.order == transition::order_rule::sequence ? "sequence" : "table";
+  out["mode"] = "full";
+  out["answer_within"] = text(p.answer_within);
+  if (p.silence_alert) out["silence_alert"] = text(*p.silence_alert);
+  if (!p.public_url.empty()) out["public_url"] = p.public_url;
+  for (const auto& [state, limit] : p.limits) out["limits"][state] = of(limit);
+  return out;
+}
+
+json of(const transition::workflow& w) {
+  json states = json::object();
+  for (const auto& s : w.states()) {
+    json one = {{"label", s.label}};
+    if (s.terminal) one["terminal"] = true;
+    if (s.done) one["done"] = true;
+    if (!s.terminal) one["limit"] = of(s.limit);
+    if (!s.owner.empty()) one["owner"] = s.owner;
+    states[s.name] = std::move(one);
+  }
+  json moves = json::array();
+  for (const auto& m : w.moves()) {
+    json by = json::array();
+    for (const auto who : m.by) by.push_back(transition::to_string(who));
+    json one = {{"from", m.from}, {"event", m.event}, {"to", m.to}, {"by", std::move(by)}};
+    if (!m.evidence.empty()) one["evidence"] = m.evidence;
+    moves.push_back(std::move(one));
+  }
+  return {{"initial", w.initial()}, {"states", std::move(states)}, {"transitions", std::move(moves)}};
+}
+
+json of(const destination& d) {
+  json out = {{"url", d.url}, {"secrets", names(d.keys)}, {"events", d.events}, {"allow", d.allow}};
+  out["retry"] = {{"attempts", d.retry.attempts}, {"first", text(d.retry.first)}, {"max", text(d.retry.max)}};
+  out["on_dead"] = d.on_dead == on_dead::skip ? "skip" : "hold";
+  return out;
+}
+
+json of(const token& t) {
+  json out = {{"name", t.name}, {"role", to_string(t.role)}, {"permissions", json::array()}};
+  if (t.payload) out["permissions"].push_back("payload");
+  if (t.expires) out["expires"] = to_rfc3339(*t.expires);
+  return out;
+}
+
+json of(const limits& l) {
+  return {{"body", size_text(l.body)},
+          {"header", size_text(l.header)},
+          {"connections", l.connections},
+          {"in_flight", size_text(l.in_flight)},
+          {"header_timeout", text(l.header_timeout)},
+          {"body_timeout", text(l.body_timeout)},
+          {"idle_timeout", text(l.idle_timeout)}};
+}
+
+}  // namespace
+
+std::string effective_json(const settings& s) {
+  json out;
+  out["digest"] = s.digest;
+  out["listen"] = {{"callbacks", {{"address", s.callbacks.address}, {"port", s.callbacks.port}}},
+                   {"api", {{"address", s.api.address}, {"port", s.api.port}}}};
+  out["database"] = {{"url", masked(s.database.url)}, {"owner_url", masked(s.database.owner_url)}, {"pool", s.database.pool}};
+  out["limits"] = of(s.limits);
+  out["record"] = {{"writers", s.record.writers}, {"batch", s.record.batch}, {"queue", s.record.queue}};
+  out["outbox"] = {{"lease", text(s.outbox.lease)}};
+  out["api"] = {{"tokens", json::array()}};
+  for (const auto& t : s.tokens) out["api"]["tokens"].push_back(of(t));
+  out["providers"] = json::object();
+  for (const auto& [name, p] : s.providers) out["providers"][name] = of(p);
+  out["workflows"] = json::object();
+  for (const auto& [name, w] : s.workflows) out["workflows"][name] = of(*w);
+  out["destinations"] = json::object();
+  for (const auto& [name, d] : s.destinations) out["destinations"][name] = of(d);
+  out["retention"] = {{"payloads", text(s.retain_payloads)},
+                      {"deliveries", text(s.retain_deliveries)},
+                      {"operations", text(s.retain_operations)}};
+  out["drain"] = {{"delay", text(s.drain_delay)}, {"timeout", text(s.drain_timeout)}};
+  out["log"] = {{"level", s.log_level}, {"format", s.log_format}};
+  if (!s.otlp.empty()) out["tracing"] = {{"otlp", s.otlp}};
+  return out.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace recibo::config

@@ -1,0 +1,187 @@
+// extract: where the values of a callback stand, and whether the signature covers those places (K15, R42).
+#include "scheme_reader.hpp"
+#include "sections.hpp"
+
+#include <algorithm>
+
+namespace recibo::config {
+namespace {
+
+// What a value is used for decides what it costs when somebody else can write it.
+enum class use {
+  identity,  // finds the operation
+  other,     // everything else: key, event, amount, …
+};
+
+struct rules {
+  use meaning = use::other;
+  bool several = false;  // a list: a composite key, or several references
+  bool time = false;     // takes `format`
+};
+
+class extract_reader {
+ public:
+  extract_reader(reading& r, const verify::scheme* scheme) : r_(r), scheme_(scheme) {}
+
+  sources read(const field& f, const rules& how) {
+    sources out;
+    if (!f || f.value->what == node::kind::broken) return out;
+    if (f.value->what == node::kind::list && !how.several) {
+      r_.error(f.at, std::string(f.name) + ": one source; only idempotency_key and reference may list several");
+      return out;
+    }
+    if (f.value->what == node::kind::list && f.value->items.empty()) r_.error(f.at, std::string(f.name) + ": the list is empty");
+    for (const field& one : elements(r_, f, true)) {
+      if (auto s = read_one(one, how)) out.push_back(std::move(*s));
+    }
+    return out;
+  }
+
+ private:
+  std::optional<source> read_one(const field& f, const rules& how) {
+    source out;
+    if (f.value->what == node::kind::map) {
+      section s(r_, f);
+      if (!read_place(s, out)) return std::nullopt;
+      if (const field then = s.get("then")) out.then = pointer(then);
+      if (const field format = s.get("format")) read_format(format, how, out);
+      if (const field mark = s.get("unsigned")) {
+        constexpr choice<bool> words[] = {{"accept", true}};
+        read_word(r_, mark, out.unsigned_accept, words);
+      }
+    } else {
+      const auto text = pointer(f);
+      if (!text) return std::nullopt;
+      out.name = *text;
+    }
+    check_cover(f, how, out);
+    return out;
+  }
+
+  std::optional<std::string> pointer(const field& f) {
+    std::string text;
+    if (!read_text(r_, f, text)) return std::nullopt;
+    if (is_pointer(text)) return text;
+    r_.error(f.at,
+             std::string(f.name) + ": a JSON Pointer begins with \"/\" and escapes \"~\" as \"~0\", found " + found(*f.value));
+    return std::nullopt;
+  }
+
+  bool read_place(section& s, source& out) {
+    const field json = s.get("json"), header = s.get("header"), query = s.get("query"), form = s.get("form");
+    for (const auto key : {"then", "format", "unsigned"}) s.get_later(key);
+    if (int{s.has("json")} + int{s.has("header")} + int{s.has("query")} + int{s.has("form")} != 1) {
+      r_.error(s.at(), std::string(s.name()) + ": a source has exactly one of json, header, query and form");
+      return false;
+    }
+    if (json) {
+      const auto text = pointer(json);
+      if (!text) return false;
+      out.name = *text;
+      return true;
+    }
+    const field& f = header ? header : query ? query : form;
+    if (!f || !read_text(r_, f, out.name, 255)) return false;
+    out.from = header ? source::place::header : query ? source::place::query : source::place::form;
+    if (!header) return true;
+    out.name = header_name(out.name);
+    if (out.name.empty()) r_.error(f.at, "header: this is no name of an HTTP header");
+    return !out.name.empty();
+  }
+
+  void read_format(const field& f, const rules& how, source& out) {
+    constexpr choice<verify::timestamp_format> formats[] = {{"unix_s", verify::timestamp_format::unix_s},
+                                                            {"unix_ms", verify::timestamp_format::unix_ms},
+                                                            {"rfc3339", verify::timestamp_format::rfc3339}};
+    if (!how.time) {
+      r_.error(f.at, "format: belongs to a time, which only occurred_at is");
+      return;
+    }
+    verify::timestamp_format format{};
+    if (read_word(r_, f, format, formats)) out.format = format;
+  }
+
+  bool covered(const source& s) const {
+    using part = verify::content_part::source;
+    const auto signed_alone = [&](part what) {
+      return std::any_of(scheme_->content.begin(), scheme_->content.end(), [&](const verify::content_part& p) {
+        return p.what == what && !p.lower && p.names.size() == 1 && p.names.front() == s.name;
+      });
+    };
+    switch (s.from) {
+      case source::place::json: return scheme_->covers_body() || signed_alone(part::json);
+      case source::place::form: return scheme_->covers_body() || signed_alone(part::form);
+      case source::place::header: return scheme_->covers_header(s.name);
+      case source::place::query: return scheme_->covers_query(s.name);
+    }
+    return false;
+  }
+
+  void check_cover(const field& f, const rules& how, const source& s) {
+    // With scheme: none nothing is covered, which is said once and loudly where it is spelled.
+    if (scheme_ == nullptr || scheme_->kind == verify::scheme_kind::none || covered(s)) return;
+    const std::string_view what = s.from == source::place::header  ? "this header"
+                                  : s.from == source::place::query ? "this query field"
+                                                                   : "the body";
+    const std::string why =
+        std::string(f.name) + ": the signature does not cover " + std::string(what) + ", so anybody could change it; ";
+    if (how.meaning == use::identity) {
+      r_.error(f.at, why + "an identity outside the signature needs a minted callback URL or mode: hint, which are " +
+                         std::string(not_served_text));
+    } else if (!s.unsigned_accept) {
+      r_.error(f.at, why + "write `unsigned: accept` beside it if that is meant");
+    }
+  }
+
+  reading& r_;
+  const verify::scheme* scheme_;
+};
+
+// The provider's own delivery ID, where its scheme names one that is signed.
+void default_key(reading& r, const section& s, const verify::scheme* scheme, extract& out) {
+  if (scheme == nullptr) return;
+  if (scheme->replay_header && scheme->covers_header(*scheme->replay_header)) {
+    source from;
+    from.from = source::place::header;
+    from.name = *scheme->replay_header;
+    out.idempotency_key.push_back(std::move(from));
+  } else if (scheme->replay_json && scheme->covers_body()) {
+    source from;
+    from.name = *scheme->replay_json;
+    out.idempotency_key.push_back(std::move(from));
+  } else {
+    std::string hint;
+    if (scheme->replay_header)
+      hint = "; this scheme's own is in the header " + *scheme->replay_header +
+             ", which it does not sign: {header: " + *scheme->replay_header + ", unsigned: accept}";
+    r.error(s.at(), "extract: idempotency_key is required: what tells a callback sent again from a new one" + hint);
+  }
+}
+
+}  // namespace
+
+void read_extract(reading& r, const field& f, const verify::scheme* scheme, extract& out) {
+  section s(r, f);
+  if (!s.good()) return;
+  extract_reader read(r, scheme);
+  out.request_id = read.read(s.get("request_id"), {use::identity, false, false});
+  out.reference = read.read(s.get("reference"), {use::identity, true, false});
+  out.idempotency_key = read.read(s.get("idempotency_key"), {use::other, true, false});
+  out.event = read.read(s.require("event", "what happened, in the provider's words"), {});
+  out.sequence = read.read(s.get("sequence"), {});
+  out.occurred_at = read.read(s.get("occurred_at"), {use::other, false, true});
+  out.amount = read.read(s.get("amount"), {});
+  out.currency = read.read(s.get("currency"), {});
+  for (const named& one : members(r, s.get("result"))) {
+    if (!check_name(r, one.at, "result", one.name)) continue;
+    const sources from = read.read(one.value, {});
+    if (!from.empty()) out.result.emplace(std::string(one.name), from.front());
+  }
+  if (!s.has("request_id") && !s.has("reference"))
+    r.error(s.at(), "extract: request_id or reference is required: which operation a callback speaks of");
+  if (!s.has("idempotency_key")) default_key(r, s, scheme, out);
+  s.not_served("items");
+  s.not_served("each");
+}
+
+}  // namespace recibo::config

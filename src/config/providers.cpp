@@ -1,0 +1,207 @@
+// providers: everything about one sender of callbacks.
+#include "answers_reader.hpp"
+#include "scheme_reader.hpp"
+#include "sections.hpp"
+
+#include <algorithm>
+
+namespace recibo::config {
+namespace {
+
+class provider_reader {
+ public:
+  provider_reader(reading& r, const named& where, const std::vector<std::string_view>& workflows_in_file, const settings& so_far)
+      : r_(r), where_(where), workflows_in_file_(workflows_in_file), settings_(so_far) {}
+
+  provider read() {
+    out_.name = std::string(where_.name);
+    check_name(r_, where_.at, "provider", where_.name);
+    section s(r_, where_.value);
+    const field verify = s.require("verify", "how its callbacks are authenticated");
+    const bool verified = verify && read_verify(r_, verify, where_.name, out_.verify, out_.keys);
+    const verify::scheme* scheme = verified ? &out_.verify : nullptr;
+    if (scheme) apply_manners(scheme->name, out_);
+    read_public_url(s, scheme);
+    if (const field extract = s.require("extract", "where the values of a callback stand"))
+      read_extract(r_, extract, scheme, out_.extract);
+    read_workflow(s);
+    read_events(s);
+    read_limits_by_state(s);
+    read_policies(s);
+    read_idempotency(s);
+    read_order(s);
+    read_times(s);
+    s.not_served("handshake");
+    s.not_served("status");
+    return std::move(out_);
+  }
+
+ private:
+  void read_public_url(section& s, const verify::scheme* scheme) {
+    const field url = s.get("public_url");
+    if (url) read_http_url(r_, url, out_.public_url);
+    const bool needed =
+        scheme != nullptr && std::any_of(scheme->content.begin(), scheme->content.end(), [](const verify::content_part& p) {
+          return p.what == verify::content_part::source::url || p.what == verify::content_part::source::url_hubspot;
+        });
+    if (needed && !s.has("public_url"))
+      r_.error(where_.at,
+               std::string(where_.name) + ": public_url is required: this scheme signs the URL as the provider knows it");
+  }
+
+  void read_workflow(section& s) {
+    out_.workflow = "default";
+    const field workflow = s.get("workflow");
+    if (workflow && !read_text(r_, workflow, out_.workflow, 63)) out_.workflow.clear();
+    const auto it = settings_.workflows.find(out_.workflow);
+    if (it != settings_.workflows.end()) table_ = it->second.get();
+    if (table_ != nullptr || !workflow || out_.workflow.empty()) return;
+    // One that is in the file and could not be read was reported there.
+    std::vector<std::string_view> names;
+    for (const auto& [name, unused] : settings_.workflows) names.push_back(name);
+    if (std::find(workflows_in_file_.begin(), workflows_in_file_.end(), out_.workflow) == workflows_in_file_.end())
+      r_.error(workflow.at, "workflow: there is none named " + found(*workflow.value) +
+                                (workflow.value->expanded ? "" : did_you_mean(out_.workflow, names)));
+  }
+
+  void read_events(section& s) {
+    const field events = s.require("events", "which of its words raise which event of the workflow");
+    if (events && events.value->what == node::kind::map && events.value->entries.empty())
+      r_.error(events.at, "events: the map is empty, so that no callback could change anything");
+    std::vector<std::string_view> possible = {"ignore"};
+    if (table_ != nullptr)
+      for (const auto& m : table_->moves())
+        if (by_provider(m) && std::find(possible.begin(), possible.end(), m.event) == possible.end()) possible.push_back(m.event);
+    for (const named& one : members(r_, events)) {
+      std::string event;
+      if (one.name.empty() || one.name.size() > 255) r_.error(one.at, "events: a provider's word has 1 to 255 bytes");
+      if (!read_text(r_, one.value, event, 63)) continue;
+      if (table_ != nullptr && std::find(possible.begin(), possible.end(), event) == possible.end()) {
+        const bool known = table_->knows_event(event);
+        r_.error(one.value.at, std::string("events: the workflow ") + in_quotes(out_.workflow) + " has no " +
+                                   (known ? "transition by the provider for the event " : "event named ") +
+                                   found(*one.value.value) + (one.value.value->expanded ? "" : did_you_mean(event, possible)));
+        continue;
+      }
+      out_.events.emplace(std::string(one.name), std::move(event));
+    }
+  }
+
+  void read_limits_by_state(section& s) {
+    const field limits = s.get("limits");
+    for (const named& one : members(r_, limits)) {
+      std::optional<transition::limit> limit;
+      const bool good = read_limit(r_, one.value, limit);
+      if (table_ == nullptr) continue;
+      const transition::state* state = table_->find_state(one.name);
+      if (state == nullptr) {
+        std::vector<std::string_view> names;
+        for (const auto& x : table_->states()) names.push_back(x.name);
+        r_.error(one.at, "limits: the workflow " + in_quotes(out_.workflow) + " has no state " + in_quotes(one.name) +
+                             did_you_mean(one.name, names));
+      } else if (state->terminal) {
+        r_.error(one.at, "limits: " + state->name + " is terminal and lasts for ever");
+      } else if (good) {
+        const transition::move* m = limit ? table_->find_move(one.name, limit->event) : nullptr;
+        if (limit && (m == nullptr || std::find(m->by.begin(), m->by.end(), transition::actor_kind::clock) == m->by.end()))
+          r_.error(one.value.at, "limits: the clock has no transition for " + in_quotes(limit->event) + " in " + state->name);
+        else
+          out_.limits.emplace(std::string(one.name), std::move(limit));
+      }
+    }
+  }
+
+  void read_policies(section& s) {
+    constexpr choice<config::unmatched> unmatched_words[] = {{"park", unmatched::park},
+                                                             {"reject", unmatched::reject},
+                                                             {"register", unmatched::register_},
+                                                             {"ignore", unmatched::ignore}};
+    if (const field unmatched = s.get("unmatched")) read_word(r_, unmatched, out_.unmatched, unmatched_words);
+    if (const field answers = s.get("answers")) read_answers(r_, answers, out_.answers);
+    if (const field rate = s.get("rate")) read_rate(rate);
+    if (const field mode = s.get("mode")) {
+      constexpr choice<int> modes[] = {{"full", 0}, {"hint", 1}};
+      int which = 0;
+      if (read_word(r_, mode, which, modes) && which == 1) r_.error(mode.at, "mode: hint is " + std::string(not_served_text));
+    }
+  }
+
+  void read_rate(const field& f) {
+    section s(r_, f);
+    config::rate rate;
+    const field per_second = s.require("per_second", "how many callbacks a second are taken in the long run");
+    const bool good = per_second && read_number(r_, per_second, rate.per_second, 0.01, 1'000'000);
+    rate.burst = std::max(1.0, rate.per_second);
+    const field burst = s.get("burst");
+    if (burst && !read_number(r_, burst, rate.burst, 1, 10'000'000)) return;
+    if (good) out_.rate = rate;
+  }
+
+  void read_idempotency(section& s) {
+    const field f = s.get("idempotency");
+    if (!f) return;
+    section i(r_, f);
+    if (const field scope = i.get("scope")) read_scope(scope);
+    constexpr choice<content_rule> contents[] = {{"fields", content_rule::fields}, {"bytes", content_rule::bytes}};
+    if (const field content = i.get("content")) read_word(r_, content, out_.content, contents);
+    std::chrono::seconds keep{};
+    if (const field f_keep = i.get("keep"); f_keep && read_duration(r_, f_keep, keep, "1h", "36500d")) {
+      if (keep > settings_.retain_deliveries)
+        r_.error(f_keep.at, "keep: longer than retention.deliveries; a key cannot outlive the delivery that claimed it");
+      out_.keep_keys = keep;
+    }
+  }
+
+  void read_scope(const field& f) {
+    std::vector<std::string> words;
+    for (const field& one : elements(r_, f)) {
+      constexpr choice<int> known[] = {{"operation", 0}, {"provider", 1}, {"key", 2}};
+      int unused = 0;
+      if (!read_word(r_, one, unused, known)) return;
+      words.push_back(one.value->text);
+    }
+    if (f.value->what != node::kind::list || words == std::vector<std::string>{"operation", "key"}) return;
+    if (words == std::vector<std::string>{"provider", "key"})
+      r_.error(f.at, "scope: [provider, key] is " + std::string(not_served_text));
+    else
+      r_.error(f.at, "scope: expected [operation, key]");
+  }
+
+  void read_order(section& s) {
+    constexpr choice<transition::order_rule> orders[] = {{"table", transition::order_rule::table},
+                                                         {"sequence", transition::order_rule::sequence}};
+    const field order = s.get("order");
+    if (!order || !read_word(r_, order, out_.order, orders)) return;
+    if (out_.order == transition::order_rule::sequence && out_.extract.sequence.empty())
+      r_.error(order.at, "order: sequence needs extract.sequence");
+  }
+
+  void read_times(section& s) {
+    if (const field within = s.get("answer_within")) read_duration(r_, within, out_.answer_within, "100ms", "60s");
+    std::chrono::seconds silence{};
+    if (const field alert = s.get("silence_alert"); alert && read_duration(r_, alert, silence, "1s", "365d"))
+      out_.silence_alert = silence;
+  }
+
+  static bool by_provider(const transition::move& m) {
+    return std::find(m.by.begin(), m.by.end(), transition::actor_kind::provider) != m.by.end();
+  }
+
+  reading& r_;
+  const named& where_;
+  const std::vector<std::string_view>& workflows_in_file_;
+  const settings& settings_;
+  const transition::workflow* table_ = nullptr;
+  provider out_;
+};
+
+}  // namespace
+
+void read_providers(reading& r, const field& f, const std::vector<std::string_view>& workflows_in_file, settings& out) {
+  for (const named& one : members(r, f)) {
+    provider p = provider_reader(r, one, workflows_in_file, out).read();
+    out.providers.emplace(p.name, std::move(p));
+  }
+}
+
+}  // namespace recibo::config

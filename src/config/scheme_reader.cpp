@@ -1,0 +1,161 @@
+#include "scheme_reader.hpp"
+
+#include "secrets.hpp"
+
+#include "recibo/verify/verifier.hpp"
+
+#include <algorithm>
+
+namespace recibo::config {
+namespace {
+
+// Of the reference of signature schemes; they need code of their own.
+constexpr std::string_view unserved_schemes[] = {"adyen",  "aws-sns", "braintree", "circle",  "discord",  "mollie-classic",
+                                                 "paypal", "plaid",   "plivo-v3",  "rfc9421", "sendgrid", "standard-webhooks-v1a",
+                                                 "twilio", "wise"};
+
+// Keys that only a scheme from nothing takes.
+constexpr std::string_view own_keys[] = {"kind",      "algorithm", "hash",      "key",      "signature",    "signed",   "content",
+                                         "timestamp", "replay_id", "hash_from", "for_each", "url_variants", "body_hash"};
+
+bool refuse_own_keys(reading& r, section& s, std::string_view name) {
+  bool good = true;
+  for (const auto key : own_keys) {
+    if (!s.has(key)) continue;
+    s.get(key);
+    r.error(s.key_at(key),
+            std::string(key) + ": the scheme " + std::string(name) + " fixes this; only scheme: hmac starts from nothing");
+    good = false;
+  }
+  for (const auto key : own_keys) s.get(key);
+  return good;
+}
+
+std::optional<verify::scheme_kind> read_kind(reading& r, const field& kind, std::string_view scheme) {
+  constexpr choice<verify::scheme_kind> kinds[] = {
+      {"hmac", verify::scheme_kind::hmac}, {"hash", verify::scheme_kind::hash}, {"token", verify::scheme_kind::token}};
+  verify::scheme_kind out = verify::scheme_kind::hmac;
+  if (scheme == "hash") out = verify::scheme_kind::hash;
+  if (scheme == "token") out = verify::scheme_kind::token;
+  if (!kind) return out;
+  for (const auto word : {"ed25519", "ecdsa", "rsa"}) {
+    if (kind.value->what == node::kind::scalar && kind.value->text == word) {
+      r.error(kind.at, "kind: " + std::string(word) + " is " + std::string(not_served_text));
+      return std::nullopt;
+    }
+  }
+  auto said = out;
+  if (!read_word(r, kind, said, kinds)) return std::nullopt;
+  if (scheme != "hmac" && said != out) {
+    r.error(kind.at, "kind: contradicts scheme");
+    return std::nullopt;
+  }
+  return said;
+}
+
+bool read_preset(reading& r, section& s, const field& f, const std::string& name, verify::scheme& scheme) {
+  const auto& presets = verify::presets();
+  const auto it = presets.find(name);
+  if (it != presets.end()) {
+    scheme = it->second;
+    return refuse_own_keys(r, s, name);
+  }
+  s.ignore_rest();
+  if (std::find(std::begin(unserved_schemes), std::end(unserved_schemes), name) != std::end(unserved_schemes)) {
+    r.error(f.at, "scheme: " + name + " is " + std::string(not_served_text));
+    return false;
+  }
+  std::vector<std::string_view> known = {"hmac", "hash", "token", "none"};
+  for (const auto& [preset, unused] : presets) known.push_back(preset);
+  r.error(f.at, "scheme: there is none named " + found(*f.value) + (f.value->expanded ? "" : did_you_mean(name, known)));
+  return false;
+}
+
+// Overrides the tolerance. `off` is the only way to no age check (K11).
+bool read_tolerance(reading& r, const field& f, verify::scheme& scheme) {
+  if (!f) return true;
+  const bool off = f.value->what == node::kind::scalar && f.value->text == "off";
+  if (!scheme.timestamp) {
+    if (off) return true;
+    r.error(f.at, "tolerance: this scheme signs no time stamp, so there is no age to check");
+    return false;
+  }
+  if (off) {
+    scheme.timestamp->tolerance.reset();
+    r.warn(f.at, "tolerance: off; a recorded request can be sent again at any time");
+    return true;
+  }
+  if (scheme.timestamp->format == verify::timestamp_format::unix_any) {
+    r.error(f.at, "tolerance: this scheme's time stamp has no fixed unit and is never judged by age");
+    return false;
+  }
+  std::chrono::seconds value{};
+  if (!read_duration(r, f, value, "1s", "1d")) return false;
+  scheme.timestamp->tolerance = value;
+  return true;
+}
+
+bool read_keys(reading& r, section& s, std::string_view provider, const verify::scheme* scheme, verify::keyring& keys) {
+  const field list = s.require("secrets", "a provider without a secret would accept anybody");
+  bool good = list && list.value->what == node::kind::list && !list.value->items.empty();
+  bool any_valid = false;
+  for (read_secret& one : read_secret_list(r, list)) {
+    good = good && one.good;
+    if (!one.good || scheme == nullptr) continue;
+    auto key = verify::key_bytes(*scheme, one.secret.text);
+    if (!key) {
+      r.error(one.at, "secrets: " + key.error().detail);
+      good = false;
+      continue;
+    }
+    one.secret.key = std::move(*key);
+    any_valid = any_valid || one.secret.valid_at(r.now());
+    keys.secrets.push_back(std::move(one.secret));
+  }
+  if (good && scheme != nullptr && !any_valid)
+    r.warn(list.at, "secrets: none of them is valid now; every callback of " + std::string(provider) + " will be refused");
+  return good;
+}
+
+}  // namespace
+
+bool read_verify(reading& r, const field& f, std::string_view provider, verify::scheme& scheme, verify::keyring& keys) {
+  section s(r, f);
+  if (!s.good()) return false;
+  const field word = s.has("kind") && !s.has("scheme") ? s.get("scheme") : s.require("scheme", "how callbacks are verified");
+  std::string name = s.has("scheme") ? "" : "hmac";
+  bool good = s.has("scheme") || s.has("kind");
+  if (word && !read_text(r, word, name, 63)) good = false;
+  if (s.has("scheme") && !word) good = false;
+
+  if (good && name == "none") {
+    scheme = {};
+    scheme.name = "none";
+    scheme.kind = verify::scheme_kind::none;
+    refuse_own_keys(r, s, name);
+    for (const auto key : {"secrets", "tolerance"}) {
+      s.get(key);
+      if (s.has(key))
+        r.error(s.key_at(key), std::string(key) + ": scheme: none verifies nothing and takes no " + std::string(key));
+    }
+    r.warn(word.at, "scheme: none; whoever reaches the listener can send callbacks as " + std::string(provider));
+    return true;
+  }
+  if (good && (name == "hmac" || name == "hash" || name == "token")) {
+    scheme = {};
+    scheme.name = name;
+    const auto kind = read_kind(r, s.get("kind"), name);
+    good = kind.has_value();
+    if (kind) scheme.kind = *kind;
+    if (!read_own_scheme(r, s, scheme)) good = false;
+  } else if (good) {
+    good = read_preset(r, s, word, name, scheme);
+  } else {
+    s.ignore_rest();
+  }
+  const field tolerance = s.get("tolerance");
+  if (good && tolerance) good = read_tolerance(r, tolerance, scheme);
+  return read_keys(r, s, provider, good ? &scheme : nullptr, keys) && good;
+}
+
+}  // namespace recibo::config

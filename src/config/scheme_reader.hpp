@@ -1,0 +1,30 @@
+// `verify` of a provider: a preset by name, or a scheme spelled out in the short or the full form of contract section 6.
+#pragma once
+
+#include "reader.hpp"
+
+#include "recibo/verify/keyring.hpp"
+#include "recibo/verify/scheme.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace recibo::config {
+
+// false: a problem was reported, and nothing may be concluded from `scheme`.
+bool read_verify(reading& r, const field& f, std::string_view provider, verify::scheme& scheme, verify::keyring& keys);
+
+// The keys of a scheme that starts from nothing (`scheme: hmac`, `hash` or `token`). `scheme.kind` is set already.
+bool read_own_scheme(reading& r, section& s, verify::scheme& scheme);
+
+// `signed: "{timestamp}.{body}"` as parts. "{{" and "}}" are literal braces. The reason when it is none.
+std::optional<std::string> parse_signed_template(std::string_view text, std::vector<verify::content_part>& out);
+
+// A header's name in lower case; empty when it is no HTTP field name.
+std::string header_name(std::string_view text);
+
+// Whether this is a JSON Pointer (RFC 6901) to something inside the document.
+bool is_pointer(std::string_view text) noexcept;
+
+}  // namespace recibo::config

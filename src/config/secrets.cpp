@@ -1,0 +1,224 @@
+#include "secrets.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+namespace recibo::config {
+namespace {
+
+constexpr std::size_t secret_bytes_max = 64 << 10;
+
+bool is_blank(char c) noexcept { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'; }
+
+std::string_view blank_name(char c) noexcept {
+  if (c == ' ') return "a blank";
+  if (c == '\t') return "a tab";
+  if (c == '\n') return "a line feed";
+  if (c == '\r') return "a carriage return";
+  return "whitespace";
+}
+
+std::optional<std::string> read_file(reading& r, const field& f) {
+  std::string path;
+  if (!read_text(r, f, path, 4096)) return std::nullopt;
+  const std::string shown = f.value->expanded ? "the file" : in_quotes(path);
+  const std::filesystem::path full = r.folder() / path;
+  std::error_code bad;
+  const auto status = std::filesystem::status(full, bad);
+  if (!std::filesystem::exists(status)) {
+    r.error(f.at, "file: " + shown + " does not exist");
+    return std::nullopt;
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    r.error(f.at, "file: " + shown + " is not a regular file");
+    return std::nullopt;
+  }
+  std::ifstream in(full, std::ios::binary);
+  std::string bytes(secret_bytes_max + 1, '\0');
+  if (in) in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!in && !in.eof()) {
+    r.error(f.at, "file: " + shown + " cannot be read");
+    return std::nullopt;
+  }
+  bytes.resize(static_cast<std::size_t>(in.gcount()));
+  if (bytes.size() > secret_bytes_max) {
+    r.error(f.at, "file: " + shown + " is longer than 64 KiB, too long for a secret");
+    return std::nullopt;
+  }
+  r.also_read.add("file").add(path).add(binary(sha256(bytes)));
+  if (bytes.ends_with('\n')) {
+    bytes.pop_back();
+    if (bytes.ends_with('\r')) bytes.pop_back();
+    r.warn(f.at, "file: the newline at its end is not part of the secret and was cut off");
+  }
+  return bytes;
+}
+
+std::optional<std::string> read_env(reading& r, const field& f) {
+  std::string name;
+  if (!read_text(r, f, name, 255)) return std::nullopt;
+  auto value = r.env()(name);
+  if (!value) {
+    r.error(f.at, "env: the environment variable " + in_quotes(name) + " is not set");
+    return std::nullopt;
+  }
+  r.also_read.add("env").add(name).add(binary(sha256(*value)));
+  return value;
+}
+
+// A scalar as a secret's text: any bytes, but no plain number, which other readers of YAML would spell anew.
+std::optional<std::string> read_value(reading& r, const field& f) {
+  if (!f || f.value->what == node::kind::broken) return std::nullopt;
+  if (f.value->what != node::kind::scalar) {
+    r.error(f.at, std::string(f.name) + ": expected text or a map with env, file or value");
+    return std::nullopt;
+  }
+  const node& n = *f.value;
+  if (n.plain && !n.expanded && !n.text.empty() && n.text.find_first_not_of("+-.0123456789eE") == std::string::npos) {
+    r.error(f.at, std::string(f.name) + ": a number without quotes is no text; put the secret in quotes");
+    return std::nullopt;
+  }
+  return n.text;
+}
+
+// Exactly one of env, file and value.
+std::optional<std::string> read_origin(reading& r, section& s) {
+  const field env = s.get("env"), file = s.get("file"), value = s.get("value");
+  const int origins = int{s.has("env")} + int{s.has("file")} + int{s.has("value")};
+  if (origins != 1) {
+    if (s.good()) r.error(s.at(), std::string(s.name()) + ": give exactly one of env, file and value");
+    return std::nullopt;
+  }
+  if (env) return read_env(r, env);
+  if (file) return read_file(r, file);
+  return read_value(r, value);
+}
+
+// The reason why `text` cannot be a secret; empty when it can.
+std::string doubt(std::string_view text) {
+  if (text.empty()) return "this secret is empty";
+  if (std::all_of(text.begin(), text.end(), is_blank)) return "this secret is only whitespace";
+  if (is_blank(text.front())) return "this secret begins with " + std::string(blank_name(text.front()));
+  if (is_blank(text.back())) return "this secret ends in " + std::string(blank_name(text.back()));
+  if (text.size() > secret_bytes_max) return "this secret is longer than 64 KiB";
+  return {};
+}
+
+void read_validity(reading& r, section& s, verify::named_secret& out) {
+  sys_micros at{};
+  const field from = s.get("from"), until = s.get("until");
+  if (from && read_time(r, from, at)) out.from = at;
+  if (until && read_time(r, until, at)) out.until = at;
+  if (out.from && out.until && *out.from >= *out.until) {
+    r.error(until.at, "until: not after from, so that this secret is never valid");
+  } else if (out.until && *out.until <= r.now()) {
+    r.warn(until.at, "until: this secret is no longer valid and can be removed");
+  }
+}
+
+bool read_secret_name(reading& r, const field& f, std::string& out) {
+  std::string name;
+  if (!read_text(r, f, name, 63)) return false;
+  for (const char c : name) {
+    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-') continue;
+    r.error(f.at, "name: a secret's name has 1 to 63 characters of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"");
+    return false;
+  }
+  out = name;
+  return true;
+}
+
+}  // namespace
+
+read_secret read_one_secret(reading& r, const field& f, std::string fallback_name) {
+  read_secret out;
+  out.at = f.at;
+  out.secret.name = std::move(fallback_name);
+  if (!f || f.value->what == node::kind::broken) return out;
+
+  std::optional<std::string> text;
+  position name_at = f.at;
+  bool name_good = true;
+  if (f.value->what == node::kind::map) {
+    section s(r, f);
+    s.hide_unknown("a secret takes name, from, until and one of env, file and value");
+    const field name = s.get("name");
+    if (name) {
+      name_at = name.at;
+      name_good = read_secret_name(r, name, out.secret.name);
+    }
+    text = read_origin(r, s);
+    read_validity(r, s, out.secret);
+  } else {
+    text = read_value(r, f);
+  }
+  if (!text) return out;
+  if (const std::string why = doubt(*text); !why.empty()) {
+    r.error(f.at, std::string(f.name) + ": " + why);
+    return out;
+  }
+  if (out.secret.name.find(*text) != std::string::npos) {
+    r.error(name_at, "name: it holds the secret itself, and names are shown");
+    return out;
+  }
+  out.good = name_good;
+  out.secret.text = secret(std::move(*text));
+  return out;
+}
+
+std::vector<read_secret> read_secret_list(reading& r, const field& f) {
+  std::vector<read_secret> out;
+  if (!f || f.value->what == node::kind::broken) return out;
+  if (f.value->what != node::kind::list) {
+    r.error(f.at, std::string(f.name) + ": expected a list of secrets");
+    return out;
+  }
+  if (f.value->items.empty()) r.error(f.at, std::string(f.name) + ": the list is empty; one secret at least is required");
+  for (const auto& item : f.value->items) {
+    const std::string name = "secret-" + std::to_string(out.size() + 1);
+    if (item.what == node::kind::null) {
+      r.error(item.at, std::string(f.name) + ": this secret is empty");
+      out.push_back({{}, item.at, false});
+      continue;
+    }
+    out.push_back(read_one_secret(r, {f.name, &item, item.at, {}}, name));
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    for (std::size_t j = 0; j < i && out[i].good; ++j) {
+      if (!out[j].good) continue;
+      if (out[i].secret.name == out[j].secret.name) {
+        r.error(out[i].at, std::string(f.name) + ": the name " + in_quotes(out[i].secret.name) + " is taken by another secret");
+        out[i].good = false;
+      } else if (equal_constant_time(out[i].secret.text.reveal(), out[j].secret.text.reveal())) {
+        r.error(out[i].at, std::string(f.name) + ": the same value as " + in_quotes(out[j].secret.name));
+        out[i].good = false;
+      }
+    }
+  }
+  return out;
+}
+
+bool read_secret_text(reading& r, const field& f, secret& out) {
+  if (!f || f.value->what == node::kind::broken) return false;
+  std::optional<std::string> text;
+  if (f.value->what == node::kind::map) {
+    section s(r, f);
+    s.hide_unknown("this takes one of env, file and value");
+    text = read_origin(r, s);
+  } else {
+    text = read_value(r, f);
+  }
+  if (!text) return false;
+  if (!text->empty()) {
+    if (const std::string why = doubt(*text); !why.empty()) {
+      r.error(f.at, std::string(f.name) + ": " + why);
+      return false;
+    }
+  }
+  out = secret(std::move(*text));
+  return true;
+}
+
+}  // namespace recibo::config

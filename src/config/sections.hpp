@@ -1,0 +1,39 @@
+// One reader per top-level section of the configuration. Each reports into `r` and fills what it could read.
+#pragma once
+
+#include "reader.hpp"
+
+#include "recibo/config/settings.hpp"
+
+namespace recibo::config {
+
+void read_listen(reading& r, const field& f, settings& out);
+void read_limits(reading& r, const field& f, settings& out);
+void read_database(reading& r, const field& f, settings& out);
+void read_record(reading& r, const field& f, settings& out);
+void read_outbox(reading& r, const field& f, settings& out);
+void read_retention(reading& r, const field& f, settings& out);
+void read_drain(reading& r, const field& f, settings& out);
+void read_log(reading& r, const field& f, settings& out);
+void read_tracing(reading& r, const field& f, settings& out);
+void read_api(reading& r, const field& f, settings& out);
+// Puts the built-in workflow `default` beside those of the file, unless the file has one of that name.
+void read_workflows(reading& r, const field& f, settings& out);
+// Need the workflows and the retention. `workflows_in_file`: also those that were refused, so that nothing is said twice.
+void read_providers(reading& r, const field& f, const std::vector<std::string_view>& workflows_in_file, settings& out);
+void read_destinations(reading& r, const field& f, settings& out);
+
+// `extract` of one provider. `scheme` is nullptr when `verify` could not be read; then nothing is said of what it covers.
+void read_extract(reading& r, const field& f, const verify::scheme* scheme, extract& out);
+
+// `limit: {after, event}` or `limit: none`; false when a problem was reported.
+bool read_limit(reading& r, const field& f, std::optional<transition::limit>& out);
+
+// The states and moves of the workflow that is built in.
+std::shared_ptr<const transition::workflow> default_workflow();
+
+// How a preset's provider wants to be answered where that is known: its time limit, and other statuses where a 4xx
+// would make it switch the endpoint off. Defaults that the configuration overrides.
+void apply_manners(std::string_view preset, provider& out);
+
+}  // namespace recibo::config

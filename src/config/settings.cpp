@@ -1,0 +1,26 @@
+#include "recibo/config/settings.hpp"
+
+#include <algorithm>
+
+namespace recibo::config {
+
+std::string_view to_string(role r) noexcept {
+  switch (r) {
+    case role::support: return "support";
+    case role::reader: return "reader";
+    case role::operator_: return "operator";
+    case role::admin: return "admin";
+    case role::client: return "client";
+  }
+  return "";
+}
+
+bool destination::subscribes(std::string_view type) const noexcept {
+  return std::any_of(events.begin(), events.end(), [&](std::string_view pattern) {
+    if (pattern == "*") return true;
+    if (pattern.ends_with(".*")) return type.starts_with(pattern.substr(0, pattern.size() - 1));
+    return pattern == type;
+  });
+}
+
+}  // namespace recibo::config

@@ -1,0 +1,116 @@
+// The terminal's half of case_view.hpp.
+#include "recibo/evidence/case_view.hpp"
+
+#include "recibo/core/utf8.hpp"
+
+#include <utility>
+
+namespace recibo::evidence {
+namespace {
+
+using kind = timeline_entry::kind;
+
+// Foreign text as one line of data: control characters and broken bytes become a mark (K30).
+std::string shown(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    char32_t point = 0;
+    const auto length = utf8_character(text.substr(i), point);
+    const bool control = length == 0 || point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0x200b && point <= 0x200f) ||
+                         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+    if (control) {
+      out += "\xef\xbf\xbd";
+    } else {
+      out.append(text, i, length);
+    }
+    i += length == 0 ? 1 : length;
+  }
+  return out;
+}
+
+void line(std::string& out, std::string_view name, std::string_view value) {
+  constexpr std::size_t width = 14;
+  out += name;
+  out.append(name.size() < width ? width - name.size() : 1, ' ').append(value).append(1, '\n');
+}
+
+std::string joined(const std::vector<std::string_view>& words) {
+  std::string out;
+  for (const auto w : words) {
+    if (!out.empty()) out += ", ";
+    out += w;
+  }
+  return out;
+}
+
+std::string sentence(const timeline_entry& e) {
+  switch (e.what) {
+    case kind::accepted: return "from " + shown(e.actor);
+    case kind::payload_access: return shown(e.actor) + " looked at the payload of " + (e.delivery ? recibo::to_string(*e.delivery) : "");
+    case kind::delivery: {
+      std::string out = e.disposition.empty() ? std::string("(retired)") : e.disposition;
+      if (e.count > 0) return out + ", " + std::to_string(e.count) + " more times, key " + shown(e.key);
+      if (!e.provider_event.empty()) out += " '" + shown(e.provider_event) + "'";
+      if (!e.key.empty()) out += ", key " + shown(e.key);
+      if (!e.secret.empty()) out += ", secret " + shown(e.secret);
+      if (e.delivery) out += ", " + recibo::to_string(*e.delivery);
+      return out;
+    }
+    case kind::transition: {
+      std::string out = e.from + " -> " + e.to + " by " + e.event + " (" + e.actor_kind + " " + shown(e.actor) + ")";
+      if (!e.item_id.empty()) out = "item " + shown(e.item_id) + ": " + out;
+      if (!e.reason.empty()) out += ", because: " + shown(e.reason);
+      return out;
+    }
+    case kind::notification: {
+      std::string out = e.type + " to " + e.destination + ": " + e.status;
+      if (e.attempts > 0) out += " after " + std::to_string(e.attempts) + (e.attempts == 1 ? " attempt" : " attempts");
+      return out;
+    }
+    case kind::review: return e.status + " (" + e.type + "): " + shown(e.detail);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string draw_case(const storage::operation_view& o, const judged_by& by, const std::vector<timeline_entry>& timeline, bool complete) {
+  const auto* state = by.table.find_state(o.state);
+  std::string out;
+  line(out, "request_id", o.request_id);
+  line(out, "provider", o.provider + (o.action.empty() ? "" : ", action " + shown(o.action)));
+  line(out, "workflow", by.table.name());
+  std::string now = o.state;
+  if (state && !state->label.empty()) now += " - " + shown(state->label);
+  if (state && state->terminal) now += " (final)";
+  if (is_overdue(o, by)) now += " (OVERDUE)";
+  if (o.review_open) now += " (REVIEW OPEN)";
+  line(out, "state", now);
+  line(out, "accepted", to_rfc3339(o.accepted_at) + " from " + shown(o.client));
+  line(out, "in state since", to_rfc3339(o.state_at));
+  if (o.deadline) line(out, "deadline", to_rfc3339(*o.deadline));
+  if (o.amount) line(out, "amount", *o.amount + " " + o.currency.value_or(""));
+  for (const auto& r : o.references) line(out, "reference", shown(r));
+  for (const auto& s : o.items_by_state) line(out, "items", std::to_string(s.count) + " " + s.state);
+  if (!o.result.empty()) line(out, "result", shown(o.result));
+  line(out, "last stage", last_stage(o));
+
+  out += "\nwhat happened\n";
+  std::size_t pending = 0;
+  for (const auto& e : timeline) {
+    if (e.what == kind::notification && e.status != "delivered" && e.status != "discarded") ++pending;
+    out += "  " + to_rfc3339(e.at) + "  ";
+    line(out, to_string(e.what), sentence(e));
+  }
+  if (!complete) out += "  … and more: GET " + operation_path(o.request_id) + "/timeline pages through all of it\n";
+
+  out += "\nnow\n";
+  const auto advice = retry_safe(o, by.table);
+  const auto events = allowed_events(o, by.table, audience::operators);
+  line(out, "  may be done", events.empty() ? "nothing by hand in this state" : joined(events));
+  line(out, "  retry", std::string(advice.safe ? "safe: " : "not safe: ") + std::string(advice.why));
+  line(out, "  to notify", pending == 0 ? "nothing is waiting" : std::to_string(pending) + " not delivered yet");
+  return out;
+}
+
+}  // namespace recibo::evidence

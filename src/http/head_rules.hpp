@@ -1,0 +1,42 @@
+// What a request head must keep to beyond what Beast asks (K10, K21). Pure.
+#pragma once
+
+#include "recibo/http/message.hpp"
+#include "recibo/http/reader.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace recibo::http {
+
+struct head_facts {
+  bool http_1_0 = false;
+  bool keep_alive = false;
+  bool chunked = false;
+  bool expects_continue = false;
+  std::uint64_t content_length = 0;
+};
+
+struct head_scan {
+  // One past the empty line that ends the head; nullopt: not there yet.
+  std::optional<std::size_t> end;
+  // The rule of lines and characters that is broken.
+  std::optional<std::string_view> broken;
+};
+
+// Looks at the characters from `from` on (0, or three before the end of what was looked at last time): every line ends
+// in CR LF, no line begins with a blank, nothing is a control character.
+head_scan scan_head(std::string_view bytes, std::size_t from) noexcept;
+
+// 505 for a request line that ends in another version than HTTP/1.0 and HTTP/1.1.
+std::optional<refusal> other_version(std::string_view head);
+
+// Fills `path` and `query` from `target`. False when it is neither "/…" nor the absolute form of an http URL.
+bool split_target(request& of);
+
+// Host, framing and expectation. Reads `http_1_0`, fills in the rest but `keep_alive`.
+std::optional<refusal> check_head(const header_list& headers, head_facts& facts);
+
+}  // namespace recibo::http

@@ -1,0 +1,93 @@
+#include "recibo/http/message.hpp"
+
+namespace recibo::http {
+namespace {
+
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool is_unreserved(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+}  // namespace
+
+bool same_name(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+std::optional<std::string_view> find_header(const header_list& headers, std::string_view name) noexcept {
+  for (const auto& [key, value] : headers) {
+    if (same_name(key, name)) return std::string_view(value);
+  }
+  return std::nullopt;
+}
+
+std::size_t count_header(const header_list& headers, std::string_view name) noexcept {
+  std::size_t count = 0;
+  for (const auto& [key, value] : headers) count += same_name(key, name) ? 1 : 0;
+  return count;
+}
+
+std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%') {
+      if (i + 2 >= text.size()) return std::nullopt;
+      const int high = hex_digit(text[i + 1]);
+      const int low = hex_digit(text[i + 2]);
+      if (high < 0 || low < 0) return std::nullopt;
+      out += static_cast<char>(high * 16 + low);
+      i += 2;
+    } else {
+      out += plus_is_blank && text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return out;
+}
+
+std::string percent_encode(std::string_view text) {
+  static constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (is_unreserved(c)) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += '%';
+      out += digits[byte >> 4];
+      out += digits[byte & 15];
+    }
+  }
+  return out;
+}
+
+std::optional<std::vector<std::pair<std::string, std::string>>> parse_form(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  while (!text.empty()) {
+    const auto end = text.find('&');
+    const std::string_view one = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (one.empty()) continue;
+    const auto equals = one.find('=');
+    auto name = percent_decode(one.substr(0, equals), true);
+    auto value = equals == std::string_view::npos ? std::optional<std::string>("") : percent_decode(one.substr(equals + 1), true);
+    if (!name || !value) return std::nullopt;
+    fields.emplace_back(std::move(*name), std::move(*value));
+  }
+  return fields;
+}
+
+}  // namespace recibo::http

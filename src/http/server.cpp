@@ -1,0 +1,114 @@
+#include "recibo/http/server.hpp"
+
+#include "listener.hpp"
+
+#include "recibo/async/task_group.hpp"
+#include "recibo/observe/log.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <sys/socket.h>
+
+namespace recibo::http {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr int backlog = 4096;
+// Out of descriptors or buffers: the waiting connections stay in the backlog until some have been given back.
+constexpr std::chrono::milliseconds pause{100};
+
+tcp::acceptor listen(const asio::any_io_executor& executor, const server_options& options, bool reuse_port) {
+  const tcp::endpoint at(asio::ip::make_address(options.address), options.port);
+  tcp::acceptor acceptor(executor, at.protocol());
+  acceptor.set_option(tcp::acceptor::reuse_address(true));
+  if (reuse_port) {
+    const int on = 1;
+    if (::setsockopt(acceptor.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {
+      throw boost::system::system_error(error_code(errno, boost::system::system_category()), "SO_REUSEPORT");
+    }
+  }
+  acceptor.bind(at);
+  acceptor.listen(backlog);
+  return acceptor;
+}
+
+}  // namespace
+
+class server::impl : public std::enable_shared_from_this<server::impl> {
+ public:
+  impl(asio::any_io_executor executor, server_options options, std::shared_ptr<service> behind, bool reuse_port)
+      : acceptor(listen(executor, options, reuse_port)),
+        accepting(executor),
+        to(std::make_shared<listener>(executor, std::move(options), std::move(behind))),
+        port(acceptor.local_endpoint().port()) {}
+
+  static asio::awaitable<void> accept(std::shared_ptr<impl> self) {
+    asio::steady_timer timer(self->acceptor.get_executor());
+    while (!self->to->draining) {
+      auto [ec, socket] = co_await self->acceptor.async_accept(asio::as_tuple(asio::use_awaitable));
+      if (self->to->draining) break;
+      if (!ec) {
+        self->to->take(std::move(socket));
+        continue;
+      }
+      // The peer has gone again: nobody's fault.
+      if (ec == asio::error::connection_aborted || ec == asio::error::operation_aborted) continue;
+      log::warn("cannot accept a connection", {{"listener", self->to->options->name}, {"error", ec.message()}});
+      timer.expires_after(pause);
+      co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+  }
+
+  void close() {
+    error_code ignored;
+    acceptor.close(ignored);
+    accepting.emit(asio::cancellation_type::terminal);
+  }
+
+  tcp::acceptor acceptor;
+  async::task_group accepting;
+  std::shared_ptr<listener> to;
+  const std::uint16_t port;
+};
+
+server::server(asio::any_io_executor executor, server_options options, std::shared_ptr<service> behind, bool reuse_port)
+    : impl_(std::make_shared<impl>(std::move(executor), std::move(options), std::move(behind), reuse_port)) {}
+
+server::~server() { stop(); }
+
+std::uint16_t server::port() const noexcept { return impl_->port; }
+
+void server::start() { impl_->accepting.spawn("accept", impl::accept(impl_)); }
+
+void server::drain() {
+  impl_->to->drain();
+  impl_->close();
+}
+
+void server::stop() {
+  impl_->to->stop();
+  impl_->close();
+}
+
+int server::connections() const noexcept { return static_cast<int>(impl_->to->live.size()); }
+
+void server::set_limits(const server_options& options) {
+  auto next = std::make_shared<server_options>(*impl_->to->options);
+  next->body_limit = options.body_limit;
+  next->header_limit = options.header_limit;
+  next->connection_limit = options.connection_limit;
+  next->in_flight_limit = options.in_flight_limit;
+  next->header_timeout = options.header_timeout;
+  next->body_timeout = options.body_timeout;
+  next->idle_timeout = options.idle_timeout;
+  impl_->to->options = std::move(next);
+}
+
+}  // namespace recibo::http

@@ -1,0 +1,88 @@
+// One connection: reads a request within its bounds, has it answered, writes the answer, again.
+#pragma once
+
+#include "listener.hpp"
+
+#include "recibo/http/reader.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace recibo::http {
+
+// Owned by its coroutine; known to its listener, on whose thread everything happens.
+class session {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  session(std::shared_ptr<listener> of, boost::asio::ip::tcp::socket socket);
+  ~session();
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+
+  // Serves the connection to its end.
+  static boost::asio::awaitable<void> run(std::unique_ptr<session> self);
+  // Answers 503 without reading, for a connection over the limit.
+  static boost::asio::awaitable<void> refuse(std::unique_ptr<session> self);
+
+  // For the listener. Ends the present wait when its time is over.
+  void expire(time_point now);
+  // Ends the wait for the next request; a request in hand goes on.
+  void drain();
+  void cut();
+
+  std::size_t place = 0;    // in listener::live
+  bool over_limit = false;  // counted apart
+
+ private:
+  enum class got { bytes, end, timed_out, stopped };
+  // What an answer has to know of its request.
+  struct context {
+    bool http_1_0 = false;
+    bool head_only = false;
+    bool keep = false;
+    std::string trace_id, span_id;
+    unsigned flags = 0;
+  };
+
+  boost::asio::awaitable<bool> next_request();
+  boost::asio::awaitable<bool> serve();
+  boost::asio::awaitable<bool> read_body(reader& from, reservation& held, context& about);
+  std::optional<response> judge(const request& head);
+  boost::asio::awaitable<response> handle(request& whole);
+  response fault(const request& of, const std::exception_ptr& failure);
+  boost::asio::awaitable<bool> skip_body(reader& from);
+  boost::asio::awaitable<void> linger();
+
+  // Whatever has arrived, at most `most` bytes, into the shared buffer; waits for it until `until`.
+  boost::asio::awaitable<got> fill(std::size_t most, time_point until);
+  boost::asio::awaitable<got> wait(boost::asio::socket_base::wait_type what, time_point until);
+  boost::asio::awaitable<bool> write(std::string_view head, std::string_view body);
+  // Writes `what`; false when the connection does not go on after it.
+  boost::asio::awaitable<bool> answer(const response& what, const context& about);
+  boost::asio::awaitable<bool> refuse(const refusal& why, context about);
+
+  void describe(request& head, context& about);
+
+  std::shared_ptr<listener> of_;
+  std::shared_ptr<const server_options> options_;
+  boost::asio::ip::tcp::socket socket_;
+  boost::asio::ip::address peer_;
+  // What was read and belongs to no request yet. Released while the connection is idle.
+  std::string buffer_;
+  // When the present wait ends; max: nobody waits on the socket.
+  time_point until_ = time_point::max();
+  bool timed_out_ = false;
+  bool idle_ = false;
+  bool answered_ = false;  // since the last idle time: close so that it can be read
+};
+
+}  // namespace recibo::http

@@ -1,0 +1,169 @@
+#include "recibo/receive/endpoint.hpp"
+
+#include "recibo/config/settings.hpp"
+#include "recibo/http/problem.hpp"
+#include "recibo/observe/log.hpp"
+#include "recibo/receive/answers.hpp"
+#include "recibo/receive/extract.hpp"
+#include "recibo/verify/verifier.hpp"
+
+#include "route.hpp"
+
+#include <algorithm>
+
+namespace recibo::receive {
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+http::response method_not_allowed(const char* allowed) {
+  auto out = http::problem(405, "method_not_allowed", std::string("This resource has ") + allowed + " only.");
+  out.headers.emplace_back("Allow", allowed);
+  return out;
+}
+
+// The URL that the provider was given, with the query of this request. Nothing of it comes from Host or X-Forwarded-*.
+std::string public_url(const config::provider& from, const http::request& whole) {
+  if (from.public_url.empty() || whole.query.empty() || from.public_url.find('?') != std::string::npos) return from.public_url;
+  return from.public_url + '?' + whole.query;
+}
+
+bool is_about_time(const error& e) noexcept {
+  return e.code == permanent::timestamp_missing || e.code == permanent::timestamp_malformed ||
+         e.code == permanent::timestamp_stale;
+}
+
+// How long the recorder is waited for: a little less than the sender waits, so that the answer is still under way in time.
+std::chrono::milliseconds patience(std::chrono::milliseconds answer_within) noexcept {
+  return answer_within - std::min(std::chrono::milliseconds(200), answer_within / 10);
+}
+
+// What the contract calls an error that is no disposition.
+std::string_view counted_as(const error& e) noexcept { return e.code == transient::over_rate ? "overloaded" : "unavailable"; }
+
+}  // namespace
+
+callbacks::callbacks(parts p) : parts_(std::move(p)) {}
+
+std::optional<http::response> callbacks::refuse_early(const http::request& head) {
+  const auto settings = parts_.settings->get();
+  return refuse(head, *settings);
+}
+
+std::optional<http::response> callbacks::refuse(const http::request& head, const config::settings& now) const {
+  const route to = find_route(head.path);
+  switch (to.what) {
+    case route::resource::unknown: return http::problem(404, "not_found", "There is nothing at this path.");
+    case route::resource::livez:
+    case route::resource::readyz:
+      if (head.method != "GET" && head.method != "HEAD") return method_not_allowed("GET, HEAD");
+      return std::nullopt;
+    case route::resource::callback: break;
+  }
+  if (now.providers.find(to.provider) == now.providers.end()) {
+    return http::problem(error(permanent::unknown_provider, "No such provider is configured."));
+  }
+  if (head.method != "POST") return method_not_allowed("POST");
+  if (!is_identity_coded(head.headers)) {
+    auto out =
+        http::problem(415, "unsupported_media_type", "The body must not be compressed: the signature covers what is sent.");
+    out.headers.emplace_back("Accept-Encoding", "identity");
+    return out;
+  }
+  return std::nullopt;
+}
+
+boost::asio::awaitable<http::response> callbacks::handle(http::request& whole) {
+  const auto began = steady::now();
+  const auto settings = parts_.settings->get();
+  // Again, because a reload may have come between the head and the body.
+  if (auto refused = refuse(whole, *settings)) co_return std::move(*refused);
+  const route to = find_route(whole.path);
+  if (to.what == route::resource::livez) co_return parts_.health->livez();
+  if (to.what == route::resource::readyz) co_return parts_.health->readyz();
+
+  const config::provider& from = settings->providers.find(to.provider)->second;
+  auto judged = judge(whole, settings, from);
+  if (auto* told = std::get_if<http::response>(&judged)) co_return std::move(*told);
+
+  auto& said = std::get<record::callback>(judged);
+  const known_ids known{to_string(said.id), said.request_id, said.trace_id};
+  record::work what(std::move(said));
+  auto pending = parts_.record(std::move(what), began + patience(from.answer_within));
+  const auto outcome = co_await std::move(pending);
+  parts_.counts->stage(from.name, "total", steady::now() - began);
+  if (!outcome) co_return refuse_record(outcome.error(), known, from);
+
+  parts_.counts->callback(from.name, receive::counted_as(*outcome));
+  auto out = answer(*outcome, from.answers, known.trace_id);
+  if (out.status >= 400) {
+    log::warn("callback refused", {{"provider", from.name},
+                                   {"reason", transition::to_string(outcome->disposition)},
+                                   {"detail", outcome->detail},
+                                   {"delivery_id", to_string(outcome->delivery)},
+                                   {"trace_id", known.trace_id}});
+  }
+  co_return out;
+}
+
+std::variant<http::response, record::callback> callbacks::judge(http::request& whole,
+                                                                std::shared_ptr<const config::settings> settings,
+                                                                const config::provider& from) {
+  const auto began = steady::now();
+  const sys_micros at = parts_.clock();
+  const std::string url = public_url(from, whole);
+  const verify::signed_message signed_part{whole.method, url, whole.query, whole.headers, whole.body};
+  auto secret_name = verify::verify(from.verify, signed_part, from.keys, at);
+  parts_.counts->stage(from.name, "verify", steady::now() - began);
+  if (!secret_name) return refuse_signature(secret_name.error(), whole, from);
+  // Only authentic callbacks use up the rate: a forger must not be able to shut out the provider.
+  if (from.rate && !rates_.take(from.name, *from.rate, began)) {
+    const known_ids known{{}, {}, whole.trace_id};
+    return refuse_record(error(transient::over_rate, "Over the rate that is configured for this provider."), known, from);
+  }
+  if (!secret_name->empty()) parts_.counts->secret_used(from.name, *secret_name, at);
+
+  record::callback out;
+  extract(from, whole, out);
+  if (out.event == "ignore" && !out.unprocessable) {
+    parts_.counts->callback(from.name, transition::to_string(transition::disposition::ignored));
+    return answer_ignored(out.request_id, from.answers, whole.trace_id);
+  }
+  out.settings = std::move(settings);
+  out.provider = &from;
+  out.id = make_id<delivery_id>(at);
+  out.received_at = at;
+  out.peer = whole.peer;
+  out.trace_id = whole.trace_id;
+  out.secret_name = std::move(*secret_name);
+  if (const auto type = http::find_header(whole.headers, "content-type")) out.content_type = *type;
+  out.body = std::move(whole.body);
+  return out;
+}
+
+http::response callbacks::refuse_signature(const error& why, const http::request& whole, const config::provider& from) {
+  const std::string_view reason = code_word(why.code);
+  parts_.counts->signature_failure(from.name, reason);
+  const bool in_doubt = is_about_time(why) && parts_.health->clock_in_doubt();
+  parts_.counts->callback(from.name, in_doubt ? "unavailable" : "unauthenticated");
+  log::warn("callback refused",
+            {{"provider", from.name}, {"reason", reason}, {"peer", whole.peer}, {"trace_id", whole.trace_id}});
+  const http::problem_context known{{}, {}, whole.trace_id};
+  if (in_doubt)
+    return http::problem(error(transient::clock_in_doubt, "The clock here is in doubt, so time stamps cannot be judged."), known);
+  return http::problem(why, known);
+}
+
+http::response callbacks::refuse_record(const error& why, const known_ids& known, const config::provider& from) {
+  const http::problem_context context{known.request_id, known.delivery_id, known.trace_id};
+  parts_.counts->callback(from.name, counted_as(why));
+  log::warn("callback refused", {{"provider", from.name},
+                                 {"reason", code_word(why.code)},
+                                 {"delivery_id", known.delivery_id},
+                                 {"trace_id", known.trace_id}});
+  // A callback can never be refused for good by the recorder: that would be a disposition. What says so is a fault of ours.
+  if (why.is_permanent()) return http::problem(error(transient::our_fault), context);
+  return http::problem(why, context);
+}
+
+}  // namespace recibo::receive

@@ -1,0 +1,154 @@
+#include "park.hpp"
+
+#include "batch.hpp"
+#include "recibo/config/answers.hpp"
+
+#include <algorithm>
+
+namespace recibo::record {
+
+using transition::disposition;
+
+park::park(std::vector<const work*> works) : verdicts_(works.size()) {
+  for (const auto* w : works) {
+    const auto& c = std::get<callback>(*w);
+    callbacks_.push_back(&c);
+    auto& locks = locks_of_.emplace_back();
+    if (!c.request_id.empty()) {
+      locks.push_back(storage::identity_name{false, c.provider->name, c.request_id}.lock_key());
+      request_ids_.push_back(c.request_id);
+    }
+    for (const auto& r : c.references) {
+      locks.push_back(storage::identity_name{true, c.provider->name, r}.lock_key());
+      aliases_.push_back({c.provider->name, r});
+    }
+    identities_.push_back(c.request_id.empty() ? "a" + c.references.front() : "r" + c.request_id);
+    locks_.insert(locks_.end(), locks.begin(), locks.end());
+  }
+  std::sort(locks_.begin(), locks_.end());
+  locks_.erase(std::unique(locks_.begin(), locks_.end()), locks_.end());
+}
+
+void park::append_first_look(storage::checked_pipeline& to) {
+  storage::append_try_locks(to, locks_);
+  storage::append_existing(to, request_ids_);
+  storage::append_find_aliases(to, aliases_);
+  std::vector<storage::parked_name> names;
+  for (std::size_t i = 0; i < callbacks_.size(); ++i)
+    names.push_back({callbacks_[i]->provider->name, identities_[i], callbacks_[i]->key});
+  storage::append_find_parked_keys(to, names);
+}
+
+void park::take_first_look(std::vector<postgres::rows>& answers, std::size_t at) {
+  refused_ = storage::read_refused_locks(answers.at(at));
+  existing_ = storage::read_existing(answers.at(at + 1));
+  known_aliases_ = storage::read_aliases(answers.at(at + 2));
+  for (auto& row : storage::read_parked(answers.at(at + 3))) {
+    auto& rows = parked_[{row.provider, row.identity, row.key}];
+    // Two callbacks that ask for the same key get its rows twice.
+    if (std::any_of(rows.begin(), rows.end(), [&](const auto& w) { return w.row.id == row.id; })) continue;
+    rows.push_back({std::move(row), 0});
+  }
+}
+
+void park::decide(sys_micros at) {
+  for (std::size_t i = 0; i < callbacks_.size(); ++i) {
+    const auto& c = *callbacks_[i];
+    auto& v = verdicts_[i];
+    const bool locked = std::none_of(locks_of_[i].begin(), locks_of_[i].end(),
+                                     [&](auto key) { return std::binary_search(refused_.begin(), refused_.end(), key); });
+    if (!locked) {
+      v.is = verdict::kind::busy;
+      continue;
+    }
+    const auto* row = c.request_id.empty() ? nullptr : storage::find_existing(existing_, c.request_id);
+    const bool by_alias = c.request_id.empty() && std::any_of(known_aliases_.begin(), known_aliases_.end(), [&](const auto& a) {
+                            return a.provider == c.provider->name &&
+                                   std::find(c.references.begin(), c.references.end(), a.alias) != c.references.end();
+                          });
+    if ((row && row->provider == c.provider->name) || by_alias) {
+      v.is = verdict::kind::known;
+      continue;
+    }
+    v.is = verdict::kind::decided;
+    decide_one(c, v, at);
+  }
+}
+
+void park::decide_one(const callback& c, verdict& v, sys_micros at) {
+  const auto& identity = identities_[static_cast<std::size_t>(&v - verdicts_.data())];
+  auto& rows = parked_[{c.provider->name, identity, c.key}];
+  v.outcome.request_id = c.request_id;
+  const auto same =
+      std::find_if(rows.begin(), rows.end(), [&](const auto& w) { return w.row.content_digest == c.content_digest; });
+  if (same != rows.end()) {
+    ++same->times;
+    v.outcome.disposition = transition::parse_disposition(same->row.disposition).value_or(disposition::parked);
+    v.outcome.replayed = v.outcome.disposition == disposition::parked;
+    v.outcome.delivery = same->row.id;
+    v.outcome.status = same->row.answer_status;
+    if (v.outcome.replayed) {
+      // Evidence of the repetition (R27), like a claimed key's.
+      if (same->times <= duplicates_recorded_max)
+        record_delivery(c, to_string(disposition::duplicate), same->row.answer_status,
+                        same->row.body_digest == c.body_digest ? same->row.id : c.id);
+      v.outcome.body = config::shape_of(c.provider->answers, disposition::parked).body;
+    } else {
+      v.outcome.detail = "the key was used before with other content; the first stands";
+    }
+    return;
+  }
+  // Another content under a key that waits already: kept beside it, a conflict now and a review once it is applied (R15).
+  const auto word = rows.empty() ? disposition::parked : disposition::conflict;
+  const auto shape = config::shape_of(c.provider->answers, word);
+  auto& p = rows.emplace_back().row;
+  p.id = c.id;
+  p.provider = c.provider->name;
+  p.identity = identity;
+  p.key = c.key;
+  p.disposition = to_string(word);
+  p.content_digest = c.content_digest;
+  p.body_digest = c.body_digest;
+  if (!c.request_id.empty()) p.request_id = c.request_id;
+  p.event = c.event;
+  p.event_raw = c.event_raw;
+  p.result = c.result;
+  p.secret = c.secret_name;
+  p.occurred_at = c.occurred_at;
+  p.provider_sequence = c.sequence;
+  if (c.amount) p.amount = c.amount->text;
+  p.currency = c.currency;
+  p.answer_status = shape.status;
+  p.parked_at = at;
+  new_parked_.add(p, c.references);
+  record_delivery(c, p.disposition, shape.status, c.id);
+  v.outcome.disposition = word;
+  v.outcome.delivery = c.id;
+  v.outcome.status = shape.status;
+  v.outcome.body = shape.body;
+  if (word == disposition::conflict) v.outcome.detail = "the key was used before with other content; the first stands";
+}
+
+void park::record_delivery(const callback& c, std::string_view disposition, int status, delivery_id payload) {
+  auto d = delivery_of(c);
+  d.disposition = disposition;
+  if (!c.request_id.empty()) d.request_id = c.request_id;
+  d.payload = payload;
+  d.answer_status = status;
+  new_deliveries_.add(d);
+  if (payload == c.id) new_payloads_.add(c.id, c.body, c.content_type);
+}
+
+void park::append_writes(storage::checked_pipeline& to) {
+  storage::repeated_parked repeated;
+  for (const auto& [name, rows] : parked_)
+    for (const auto& w : rows)
+      if (w.times > 0) repeated.add(w.row.id, w.times);
+  std::move(new_deliveries_.rows).append_to(to);
+  std::move(new_payloads_.rows).append_to(to);
+  std::move(new_parked_.rows).append_to(to);
+  std::move(new_parked_.identities).append_to(to);
+  std::move(repeated.rows).append_to(to);
+}
+
+}  // namespace recibo::record

@@ -1,0 +1,51 @@
+// What one transaction of the recorder looks up, decides and writes, without I/O: the writer carries it out.
+#pragma once
+
+#include "recibo/postgres/pipeline.hpp"
+#include "recibo/record/work.hpp"
+#include "recibo/storage/bulk.hpp"
+#include "recibo/storage/deliveries.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace recibo::record {
+
+// What became of one piece of work.
+struct verdict {
+  enum class kind {
+    undecided,  // decide() has not been called
+    decided,    // `outcome`, once the transaction is committed
+    refused,    // `why`; nothing of it is written
+    busy,       // somebody else holds what it needs: put it back
+    absent,     // its operation is not known and the provider's policy is to park: to the park lane
+    known,      // it was to be parked, and its operation has come meanwhile: back to the queue
+  };
+  kind is = kind::undecided;
+  record::outcome outcome;
+  error why;
+};
+
+// What every row of `deliveries` says of a callback, whatever is decided about it; borrows from `c`.
+storage::delivery_row delivery_of(const callback& c);
+
+class plan {
+ public:
+  virtual ~plan() = default;
+
+  virtual void append_first_look(storage::checked_pipeline& to) = 0;
+  // `at`: index of the first look's first answer.
+  virtual void take_first_look(std::vector<postgres::rows>& answers, std::size_t at) = 0;
+  // False: nothing more has to be looked at.
+  virtual bool append_second_look(storage::checked_pipeline& to) = 0;
+  // transient::our_fault   what was found makes no sense
+  virtual result<void> take_second_look(std::vector<postgres::rows>& answers, std::size_t at) = 0;
+  virtual void decide(sys_micros at) = 0;
+  virtual void append_writes(storage::checked_pipeline& to) = 0;
+  // After the commit.
+  virtual void committed() = 0;
+  // One for each piece of work, in the order given.
+  virtual const std::vector<verdict>& verdicts() const noexcept = 0;
+};
+
+}  // namespace recibo::record

@@ -1,0 +1,210 @@
+#include "recibo/storage/parked.hpp"
+
+#include <algorithm>
+
+namespace recibo::storage {
+namespace {
+
+namespace oid = postgres::oid;
+using postgres::binary_array;
+using postgres::parameters;
+using postgres::rows;
+using postgres::statement;
+
+const statement try_locks{
+    "try_locks", "SELECT w.key FROM unnest($1) AS w(key) WHERE NOT pg_try_advisory_xact_lock(w.key)", {oid::int8_array}};
+
+#define RECIBO_PARKED_COLUMNS                                                                                                 \
+  "p.id, p.provider, p.identity, p.key, p.disposition, p.content_digest, p.body_digest, p.request_id, p.event, p.event_raw, " \
+  "p.result, p.secret, p.occurred_at, p.provider_sequence, p.amount, p.currency, p.answer_status::int, p.parked_at "
+
+const statement find_parked{
+    "find_parked",
+    "SELECT " RECIBO_PARKED_COLUMNS
+    ", w.kind, w.identity FROM unnest($1, $2, $3) AS w(kind, provider, identity) "
+    "JOIN recibo.parked_identities i ON i.provider = w.provider AND i.kind = w.kind AND i.identity = w.identity "
+    "JOIN recibo.parked p ON p.id = i.parked ORDER BY p.id",
+    {oid::text_array, oid::text_array, oid::text_array}};
+
+const statement find_parked_keys{
+    "find_parked_keys",
+    "SELECT " RECIBO_PARKED_COLUMNS
+    ", '', '' FROM unnest($1, $2, $3) AS w(provider, identity, key) "
+    "JOIN recibo.parked p ON p.provider = w.provider AND p.identity = w.identity AND p.key = w.key ORDER BY p.id",
+    {oid::text_array, oid::text_array, oid::bytea_array}};
+
+const statement find_parked_of{
+    "find_parked_of",
+    "SELECT " RECIBO_PARKED_COLUMNS
+    ", '', '' FROM recibo.parked p WHERE p.id IN ("
+    "SELECT i.parked FROM recibo.operations o JOIN recibo.parked_identities i "
+    "ON i.provider = o.provider AND i.kind = 'request_id' AND i.identity = o.request_id WHERE o.request_id = ANY($1) "
+    "UNION ALL "
+    "SELECT i.parked FROM recibo.operations o JOIN recibo.aliases a ON a.operation = o.id JOIN recibo.parked_identities i "
+    "ON i.provider = a.provider AND i.kind = 'reference' AND i.identity = a.alias WHERE o.request_id = ANY($1)) ORDER BY p.id",
+    {oid::text_array}};
+
+#undef RECIBO_PARKED_COLUMNS
+
+const statement insert_parked{
+    "insert_parked",
+    "INSERT INTO recibo.parked (id, provider, identity, key, disposition, content_digest, body_digest, request_id, event, "
+    "event_raw, "
+    "result, secret, occurred_at, provider_sequence, amount, currency, answer_status, parked_at) "
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+    {oid::uuid_array, oid::text_array, oid::text_array, oid::bytea_array, oid::text_array, oid::bytea_array, oid::bytea_array,
+     oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::timestamptz_array, oid::int8_array,
+     oid::text_array, oid::text_array, oid::int4_array, oid::timestamptz_array}};
+
+const statement insert_parked_identities{
+    "insert_parked_identities",
+    "INSERT INTO recibo.parked_identities (kind, provider, identity, parked) SELECT * FROM unnest($1, $2, $3, $4)",
+    {oid::text_array, oid::text_array, oid::text_array, oid::uuid_array}};
+
+const statement repeat_parked{"repeat_parked",
+                              "WITH changed AS (UPDATE recibo.parked p SET duplicates = p.duplicates + u.times "
+                              "FROM unnest($1, $2) AS u(id, times) WHERE p.id = u.id "
+                              "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
+                              {oid::uuid_array, oid::int4_array}};
+
+const statement delete_parked{"delete_parked",
+                              "WITH names AS (DELETE FROM recibo.parked_identities WHERE parked = ANY($1)), "
+                              "gone AS (DELETE FROM recibo.parked WHERE id = ANY($1) RETURNING 1) "
+                              "SELECT recibo.expect_rows(count(*), cardinality($1)) FROM gone",
+                              {oid::uuid_array}};
+
+std::string_view kind_of(bool is_reference) { return is_reference ? "reference" : "request_id"; }
+
+sha256_digest digest_at(const rows& from, int row, int column) {
+  sha256_digest out{};
+  const auto bytes = from.text(row, column);
+  if (bytes.size() == out.size()) std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(out.data()));
+  return out;
+}
+
+}  // namespace
+
+std::int64_t identity_name::lock_key() const {
+  canonical name;
+  name.add("recibo identity").add(is_reference ? provider : std::string_view()).add(identity);
+  const auto digest = sha256(name.bytes());
+  std::int64_t key = 0;
+  for (std::size_t i = 0; i < 8; ++i) key = static_cast<std::int64_t>(static_cast<std::uint64_t>(key) << 8 | digest[i]);
+  return key;
+}
+
+void append_try_locks(checked_pipeline& to, const std::vector<std::int64_t>& sorted_keys) {
+  binary_array keys(oid::int8);
+  for (const auto k : sorted_keys) keys.add_int8(k);
+  parameters with;
+  with.array(std::move(keys));
+  to.add(try_locks, std::move(with));
+}
+
+std::vector<std::int64_t> read_refused_locks(const rows& from) {
+  std::vector<std::int64_t> out;
+  for (int i = 0; i < from.size(); ++i) out.push_back(from.int8(i, 0));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+void append_find_parked(checked_pipeline& to, const std::vector<identity_name>& names) {
+  binary_array kinds(oid::text), providers(oid::text), identities(oid::text);
+  for (const auto& n : names) {
+    kinds.add(kind_of(n.is_reference));
+    providers.add(n.provider);
+    identities.add(n.identity);
+  }
+  parameters with;
+  with.array(std::move(kinds)).array(std::move(providers)).array(std::move(identities));
+  to.add(find_parked, std::move(with));
+}
+
+void append_find_parked_keys(checked_pipeline& to, const std::vector<parked_name>& names) {
+  binary_array providers(oid::text), identities(oid::text), keys(oid::bytea);
+  for (const auto& n : names) {
+    providers.add(n.provider);
+    identities.add(n.identity);
+    keys.add(n.key);
+  }
+  parameters with;
+  with.array(std::move(providers)).array(std::move(identities)).array(std::move(keys));
+  to.add(find_parked_keys, std::move(with));
+}
+
+void append_find_parked_of(checked_pipeline& to, const std::vector<std::string_view>& request_ids) {
+  binary_array ids(oid::text);
+  for (const auto id : request_ids) ids.add(id);
+  parameters with;
+  with.array(std::move(ids));
+  to.add(find_parked_of, std::move(with));
+}
+
+std::vector<parked_row> read_parked(const rows& from) {
+  std::vector<parked_row> out(static_cast<std::size_t>(from.size()));
+  for (int i = 0; i < from.size(); ++i) {
+    auto& p = out[static_cast<std::size_t>(i)];
+    p.id = from.id<delivery_id>(i, 0);
+    p.provider = from.string(i, 1);
+    p.identity = from.string(i, 2);
+    p.key = from.string(i, 3);
+    p.disposition = from.string(i, 4);
+    p.content_digest = digest_at(from, i, 5);
+    p.body_digest = digest_at(from, i, 6);
+    p.request_id = from.text_or_null(i, 7);
+    p.event = from.string(i, 8);
+    p.event_raw = from.string(i, 9);
+    p.result = from.string(i, 10);
+    p.secret = from.string(i, 11);
+    p.occurred_at = from.time_or_null(i, 12);
+    p.provider_sequence = from.int8_or_null(i, 13);
+    p.amount = from.text_or_null(i, 14);
+    p.currency = from.text_or_null(i, 15);
+    p.answer_status = from.int4(i, 16);
+    p.parked_at = from.time(i, 17);
+    p.matched_reference = from.text(i, 18) == "reference";
+    p.matched = from.string(i, 19);
+  }
+  return out;
+}
+
+new_parked::new_parked() : rows(insert_parked), identities(insert_parked_identities) {}
+void new_parked::add(const parked_row& p, const std::vector<std::string>& references) {
+  rows.next().add(p.id.binary());
+  rows.next().add(p.provider);
+  rows.next().add(p.identity);
+  rows.next().add(p.key);
+  rows.next().add(p.disposition);
+  rows.next().add(binary(p.content_digest));
+  rows.next().add(binary(p.body_digest));
+  rows.next().add(p.request_id);
+  rows.next().add(p.event);
+  rows.next().add(p.event_raw);
+  rows.next().add(p.result);
+  rows.next().add(p.secret);
+  rows.next().add_time(p.occurred_at);
+  rows.next().add_int8(p.provider_sequence);
+  rows.next().add(p.amount);
+  rows.next().add(p.currency);
+  rows.next().add_int4(p.answer_status);
+  rows.next().add_time(p.parked_at);
+  const auto name = [&](bool is_reference, std::string_view identity) {
+    identities.next().add(kind_of(is_reference));
+    identities.next().add(p.provider);
+    identities.next().add(identity);
+    identities.next().add(p.id.binary());
+  };
+  if (p.request_id) name(false, *p.request_id);
+  for (const auto& r : references) name(true, r);
+}
+
+repeated_parked::repeated_parked() : rows(repeat_parked) {}
+void repeated_parked::add(delivery_id id, std::int32_t times) {
+  rows.next().add(id.binary());
+  rows.next().add_int4(times);
+}
+
+applied_parked::applied_parked() : rows(delete_parked) {}
+void applied_parked::add(delivery_id id) { rows.next().add(id.binary()); }
+
+}  // namespace recibo::storage

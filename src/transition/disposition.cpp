@@ -1,0 +1,68 @@
+#include "recibo/transition/disposition.hpp"
+
+#include <array>
+
+namespace recibo::transition {
+namespace {
+
+constexpr auto all = std::to_array<disposition>({
+    disposition::applied,
+    disposition::redundant,
+    disposition::partial,
+    disposition::duplicate,
+    disposition::stale,
+    disposition::parked,
+    disposition::review,
+    disposition::conflict,
+    disposition::unmapped,
+    disposition::unprocessable,
+    disposition::unknown_operation,
+    disposition::ignored,
+});
+
+}  // namespace
+
+std::string_view to_string(disposition d) noexcept {
+  switch (d) {
+    case disposition::applied: return "applied";
+    case disposition::redundant: return "redundant";
+    case disposition::partial: return "partial";
+    case disposition::duplicate: return "duplicate";
+    case disposition::stale: return "stale";
+    case disposition::parked: return "parked";
+    case disposition::review: return "review";
+    case disposition::conflict: return "conflict";
+    case disposition::unmapped: return "unmapped";
+    case disposition::unprocessable: return "unprocessable";
+    case disposition::unknown_operation: return "unknown_operation";
+    case disposition::ignored: return "ignored";
+  }
+  return "";
+}
+
+std::optional<disposition> parse_disposition(std::string_view word) noexcept {
+  for (const disposition d : all) {
+    if (to_string(d) == word) return d;
+  }
+  return std::nullopt;
+}
+
+bool claims_key(disposition d) noexcept {
+  switch (d) {
+    case disposition::applied:
+    case disposition::partial:
+    case disposition::redundant:
+    case disposition::stale:
+    case disposition::review: return true;
+    case disposition::duplicate:
+    case disposition::parked:
+    case disposition::conflict:
+    case disposition::unmapped:
+    case disposition::unprocessable:
+    case disposition::unknown_operation:
+    case disposition::ignored: return false;
+  }
+  return false;
+}
+
+}  // namespace recibo::transition

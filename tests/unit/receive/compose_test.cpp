@@ -1,0 +1,129 @@
+// What compose writes, verify accepts and extract reads back.
+#include "support.hpp"
+
+#include "recibo/receive/compose.hpp"
+
+namespace recibo::receive {
+namespace {
+
+using namespace testing;
+using place = config::source::place;
+
+constexpr auto at = sys_micros(std::chrono::seconds(1790848800));
+
+record::callback round_trip(const config::provider& how, const composition& what) {
+  auto made = compose(how, what, at);
+  EXPECT_TRUE(made) << made.error().detail;
+  if (!made) return {};
+  const std::string url = how.public_url + (made->query.empty() ? "" : "?" + made->query);
+  const verify::signed_message message{made->method, url, made->query, made->headers, made->body};
+  const auto verified = verify::verify(how.verify, message, how.keys, at);
+  EXPECT_TRUE(verified) << code_word(verified.error().code);
+  return extracted(how, *made);
+}
+
+TEST(Compose, EveryFieldReadsBack) {
+  config::provider how = p1();
+  how.extract.sequence = {json_at("/data/n")};
+  how.extract.reference = {json_at("/data/ref")};
+  const auto c = round_trip(how, {.request_id = "req-1001",
+                                  .reference = "pi_1",
+                                  .event = "succeeded",
+                                  .key = {"evt-1"},
+                                  .amount = "19.99",
+                                  .currency = "EUR",
+                                  .occurred_at = "2026-10-01T10:00:00+02:00",
+                                  .sequence = "9007199254740993",
+                                  .body = {}});
+  EXPECT_EQ(fault(c), "fine");
+  EXPECT_EQ(c.request_id, "req-1001");
+  EXPECT_EQ(c.references, std::vector<std::string>{"pi_1"});
+  EXPECT_EQ(c.event, "complete");
+  EXPECT_EQ(c.key_text, "evt-1");
+  EXPECT_EQ(c.amount.value().text, "19.99");
+  EXPECT_EQ(c.currency, "EUR");
+  EXPECT_EQ(to_rfc3339(c.occurred_at.value()), "2026-10-01T08:00:00.000000Z");
+  EXPECT_EQ(c.sequence, 9007199254740993);
+}
+
+TEST(Compose, TheWorkflowsEventIsMappedBack) {
+  EXPECT_EQ(round_trip(p1(), {.request_id = "r", .event = "complete"}).event_raw, "succeeded");
+  EXPECT_EQ(round_trip(p1(), {.request_id = "r", .event = "nonsense"}).event_raw, "nonsense");
+}
+
+TEST(Compose, AKeyIsMadeUpWhereNoneIsGiven) {
+  const auto a = round_trip(p1(), {.request_id = "r", .event = "complete"});
+  const auto b = round_trip(p1(), {.request_id = "r", .event = "complete"});
+  EXPECT_EQ(fault(a), "fine");
+  EXPECT_NE(a.key, b.key);
+  config::provider composite = p1();
+  composite.extract.idempotency_key = {json_at("/request_id"), json_at("/status"), json_at("/n")};
+  EXPECT_EQ(round_trip(composite, {.request_id = "r", .event = "complete", .key = {"7"}}).key_text, "r / succeeded / 7");
+  EXPECT_FALSE(compose(composite, {.request_id = "r", .event = "complete", .key = {"7", "8"}}, at));
+}
+
+TEST(Compose, EveryPlaceIsWritten) {
+  config::provider how = p1();
+  how.verify = verify::presets().at("standard-webhooks");
+  how.keys.secrets.front().text = secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+  how.keys.secrets.front().key = verify::key_bytes(how.verify, how.keys.secrets.front().text).value();
+  how.extract.idempotency_key = {at_place(place::header, "webhook-id")};
+  how.extract.request_id = {at_place(place::query, "id")};
+  config::source status = json_at("/message");
+  status.then = "/status";
+  config::source amount = json_at("/message");
+  amount.then = "/amount";
+  how.extract.event = {status};
+  how.extract.amount = {amount};
+  how.extract.occurred_at = {timed("/at", verify::timestamp_format::unix_ms)};
+  const auto c = round_trip(how, {.request_id = "a b&c", .event = "complete", .key = {"msg_1"}, .amount = "1.00"});
+  EXPECT_EQ(c.event_raw, "succeeded");
+  EXPECT_EQ(c.amount.value().text, "1.00");
+  EXPECT_EQ(c.key_text, "msg_1");
+  EXPECT_EQ(c.occurred_at, at);
+  // An identity that breaks its rule is sent as asked, and refused where it is received.
+  EXPECT_EQ(fault(c), "malformed_field");
+  // The signed identifier is there also when it is nobody's key.
+  how.extract.idempotency_key.clear();
+  EXPECT_EQ(fault(round_trip(how, {.request_id = "r", .event = "complete"})), "fine");
+}
+
+TEST(Compose, FormsAreWritten) {
+  config::provider how = p1();
+  how.extract = {};
+  how.extract.request_id = {at_place(place::form, "id")};
+  how.extract.event = {at_place(place::form, "status")};
+  const auto c = round_trip(how, {.request_id = "r&1", .event = "failed"});
+  EXPECT_EQ(c.request_id, "r&1");
+  EXPECT_EQ(c.event, "fail");
+  how.extract.idempotency_key = {json_at("/k")};
+  EXPECT_EQ(compose(how, {.request_id = "r", .event = "failed"}, at).error().code, permanent::wrong_usage);
+}
+
+TEST(Compose, ATimeInTheBodyIsThere) {
+  config::provider how = p1();
+  how.verify = verify::presets().at("linear");
+  EXPECT_EQ(fault(round_trip(how, {.request_id = "r", .event = "failed"})), "fine");
+}
+
+TEST(Compose, AGivenBodyIsSentByteForByte) {
+  const auto made = compose(p1(), {.body = std::string(b0) + "\n"}, at);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->body, std::string(b0) + "\n");
+  EXPECT_EQ(round_trip(p1(), {.body = std::string(b0)}).request_id, "req-1001");
+}
+
+TEST(Compose, WhatCannotBeIsSaid) {
+  EXPECT_EQ(compose(p1(), {.request_id = "r", .reference = "x", .event = "complete"}, at).error().detail,
+            "reference: this provider's callbacks have no place for it");
+  config::provider nested = p1();
+  nested.extract.request_id = {json_at("/status/id")};
+  EXPECT_EQ(compose(nested, {.request_id = "r", .event = "complete"}, at).error().code, permanent::wrong_usage);
+  config::provider expired = p1();
+  expired.keys.secrets.front().until = at;
+  EXPECT_EQ(compose(expired, {.request_id = "r", .event = "complete"}, at).error().detail,
+            "no secret of this provider is valid now");
+}
+
+}  // namespace
+}  // namespace recibo::receive

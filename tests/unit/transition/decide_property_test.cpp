@@ -1,0 +1,174 @@
+// What must hold for every table and every order of arrival (R9, R10, R15): seeded, so that a failure can be repeated.
+#include "recibo/transition/decide.hpp"
+
+#include "unit/transition/tables.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <random>
+
+namespace recibo::transition {
+namespace {
+
+using namespace tables;
+using random = std::mt19937;
+
+std::size_t below(random& r, std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(r); }
+
+// Some table that make() takes, with ends, rings, clients' moves and an operator's way out of an end.
+workflow random_table(random& r) {
+  for (;;) {
+    const std::size_t count = 3 + below(r, 5);
+    std::vector<state> states;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string name = "s" + std::to_string(i);
+      states.push_back(i > 0 && below(r, 3) == 0 ? closed(name) : open(name));
+    }
+    std::vector<move> moves;
+    const std::size_t events = 2 + below(r, 4);
+    for (const state& from : states) {
+      for (std::size_t e = 0; e < events; ++e) {
+        if (below(r, 5) < 2) continue;
+        const auto who = from.terminal ? operator_ : below(r, 5) == 0 ? client : provider;
+        if (from.terminal && below(r, 3) != 0) continue;
+        moves.push_back(move{from.name, "e" + std::to_string(e), states[below(r, count)].name, {who}, ""});
+      }
+    }
+    std::optional<workflow> out;
+    if (workflow::make("random", "s0", states, moves, out).empty()) return std::move(*out);
+  }
+}
+
+struct sent {
+  std::string key, event;
+  std::optional<sys_micros> at;
+  std::optional<std::int64_t> sequence;
+  sha256_digest content;
+};
+
+struct taken {
+  std::string key, event;
+};
+
+// An operation as the recorder keeps it.
+struct operation {
+  explicit operation(const workflow& w) : table(w), state(w.initial()) {}
+
+  void receive(const sent& c, order_rule order) {
+    const auto found = claims.find(c.key);
+    const std::optional<claim> earlier = found == claims.end() ? std::nullopt : std::optional(claim{found->second});
+    const subject now{.state = state, .watermark_at = watermark, .watermark_sequence = sequence};
+    const news said{.event = c.event, .occurred_at = c.at, .sequence = c.sequence, .content_digest = c.content};
+    const decision d = decide(table, now, earlier, said, order);
+
+    ASSERT_EQ(d.outcome == disposition::applied, d.taken != nullptr);
+    ASSERT_EQ(d.outcome == disposition::review || d.outcome == disposition::conflict, d.why_review != review_kind::none);
+    ASSERT_EQ(d.outcome == disposition::duplicate || d.outcome == disposition::conflict, earlier.has_value());
+    ASSERT_TRUE(!d.table_would_allow || (order == order_rule::sequence && d.outcome == disposition::stale));
+    if (d.taken) {
+      ASSERT_FALSE(table.find_state(state)->terminal) << "a callback left " << state;
+      ASSERT_EQ(d.taken->from, state);
+      ASSERT_TRUE(d.taken->permits(provider));
+      state = d.taken->to;
+      history.push_back({c.key, c.event});
+    } else if (order == order_rule::table && !earlier) {
+      // Nothing that the table allows is ever held back.
+      const move* row = table.find_move(state, c.event);
+      ASSERT_FALSE(row && row->permits(provider)) << c.event << " in " << state;
+    }
+    if (claims_key(d.outcome)) {
+      claims.emplace(c.key, c.content);
+      if (c.at) watermark = watermark ? std::max(*watermark, *c.at) : *c.at;
+      if (c.sequence) sequence = sequence ? std::max(*sequence, *c.sequence) : *c.sequence;
+    }
+  }
+
+  const workflow& table;
+  std::string state;
+  std::optional<sys_micros> watermark;
+  std::optional<std::int64_t> sequence;
+  std::map<std::string, sha256_digest> claims;
+  std::vector<taken> history;
+};
+
+void check_history(const operation& op) {
+  std::string state = op.table.initial();
+  std::vector<std::string> keys;
+  for (const taken& t : op.history) {
+    const move* row = op.table.find_move(state, t.event);
+    ASSERT_NE(row, nullptr) << t.event << " in " << state;
+    ASSERT_FALSE(op.table.find_state(state)->terminal);
+    state = row->to;
+    keys.push_back(t.key);
+  }
+  EXPECT_EQ(state, op.state);
+  std::sort(keys.begin(), keys.end());
+  EXPECT_EQ(std::adjacent_find(keys.begin(), keys.end()), keys.end()) << "a key was applied twice";
+}
+
+TEST(DecideProperties, EveryOrderOfArrivalIsReproducedByItsHistory) {
+  std::size_t runs = 0, moves = 0;
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    random r(seed);
+    const workflow table = random_table(r);
+    std::vector<sent> events;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::string key = "k" + std::to_string(i);
+      sent one{key, "e" + std::to_string(below(r, 6)), {}, {}, sha256(key)};
+      if (below(r, 4) != 0) one.at = sys_micros(std::chrono::seconds(below(r, 10)));
+      if (below(r, 4) != 0) one.sequence = static_cast<std::int64_t>(below(r, 6));
+      events.push_back(one);
+    }
+    // Copies of two of them, and one key used again for other content.
+    events.push_back(events[below(r, events.size())]);
+    events.push_back(events[0]);
+    events.back().content = sha256("changed");
+
+    std::vector<std::size_t> order(events.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    do {
+      for (const order_rule rule : {order_rule::table, order_rule::sequence}) {
+        operation op(table);
+        for (const std::size_t i : order) {
+          op.receive(events[i], rule);
+          if (HasFatalFailure()) return;
+        }
+        check_history(op);
+        if (HasFailure()) return;
+        ++runs;
+        moves += op.history.size();
+      }
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+  // The tables are not so odd that nothing happens in them.
+  EXPECT_GT(moves, runs);
+}
+
+TEST(DecideProperties, DuplicatesNeverChangeTheEnd) {
+  for (unsigned seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    random r(seed);
+    const workflow table = random_table(r);
+    std::vector<sent> events;
+    for (std::size_t i = 0; i < 12; ++i) {
+      const std::string key = "k" + std::to_string(i);
+      events.push_back({key, "e" + std::to_string(below(r, 6)), sys_micros(std::chrono::seconds(below(r, 10))), {}, sha256(key)});
+    }
+    operation once(table), often(table);
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      once.receive(events[i], order_rule::table);
+      often.receive(events[i], order_rule::table);
+      for (std::size_t k = below(r, 4); k > 0; --k) often.receive(events[below(r, i + 1)], order_rule::table);
+      if (HasFatalFailure()) return;
+      ASSERT_EQ(once.state, often.state);
+      ASSERT_EQ(once.history.size(), often.history.size());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace recibo::transition
