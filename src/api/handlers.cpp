@@ -121,7 +121,7 @@ std::vector<member> paged(std::vector<member> filters, std::int64_t most) {
 
 schema page_of(std::string name) {
   return object({required("data", list(component(std::move(name)))),
-                 or_null("next_cursor", about(text(255), "Where the next page begins; null: this was the last. A page may be shorter than "
+                 or_null("next_cursor", about(string(), "Where the next page begins; null: this was the last. A page may be shorter than "
                                                          "the limit and not be the last."))});
 }
 

@@ -136,7 +136,7 @@ void add_operation_events(endpoint_table& to) {
       optional("references", about(list(text(text_rule::alias), 100), "References of the provider that are known from now on.")),
   });
   e.answers = {{200, "The operation after it.", component("Operation"), "application/json",
-                {required("ETag", text(64)), optional("Idempotent-Replayed", one_of({"true"}))}}};
+                {required("ETag", string()), optional("Idempotent-Replayed", one_of({"true"}))}}};
   e.run = raise_event;
   to.endpoints.push_back(std::move(e));
 }

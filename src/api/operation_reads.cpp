@@ -171,18 +171,18 @@ awaitable<http::response> list_statuses(inside& in, call& of) {
 }
 
 schema retry_schema() {
-  return object({required("safe", boolean()), required("why", about(text(255), "In words that a customer may hear."))});
+  return object({required("safe", boolean()), required("why", about(string(), "In words that a customer may hear."))});
 }
 
 // The members of an operation; `items` are in single ones only.
 schema operation_schema(bool with_items) {
   std::vector<member> members{
       required("request_id", text(text_rule::request_id)),
-      required("provider", text(63)),
-      required("workflow", text(63)),
-      required("action", text(255)),
-      required("state", text(63)),
-      required("label", about(text(), "The state in customer-safe words.")),
+      required("provider", string()),
+      required("workflow", string()),
+      required("action", string()),
+      required("state", string()),
+      required("label", about(string(), "The state in customer-safe words.")),
       required("terminal", boolean()),
       required("done", about(boolean(), "Customer-facing completion.")),
       required("version", about(integer(), "Number of applied transitions.")),
@@ -190,8 +190,8 @@ schema operation_schema(bool with_items) {
       required("updated_at", instant()),
       or_null("deadline", instant()),
       required("overdue", about(boolean(), "Not terminal, and the deadline or the limit of the state has passed.")),
-      or_null("reference", about(text(255), "The first reference by which the provider knows it.")),
-      required("references", list(text(255))),
+      or_null("reference", about(string(), "The first reference by which the provider knows it.")),
+      required("references", list(string())),
       or_null("amount", about(text(text_rule::decimal), "As it was registered, digit for digit.")),
       or_null("currency", text(text_rule::currency)),
       or_null("result", about(map(), "What the provider said, by the allow-list; of the latest transition that has one.")),
@@ -200,13 +200,13 @@ schema operation_schema(bool with_items) {
   };
   if (with_items) members.push_back(required("items", about(list(component("Item"), storage::items_shown_max), "The first 1000; all of them are behind _links.items.")));
   for (auto& m : std::vector<member>{
-           or_null("reconciled", object({required("run", text()), required("at", instant()), required("version", integer()), required("result", text())})),
+           or_null("reconciled", object({required("run", string()), required("at", instant()), required("version", integer()), required("result", string())})),
            required("review_open", boolean()),
-           required("allowed_events", about(list(text(63)), "What may be raised now.")),
+           required("allowed_events", about(list(string()), "What may be raised now.")),
            required("retry_safe", retry_schema()),
            required("metadata", map()),
-           required("_links", object({required("self", text()), required("status", text()), required("timeline", text()), required("items", text()),
-                                      required("events", text())})),
+           required("_links", object({required("self", string()), required("status", string()), required("timeline", string()), required("items", string()),
+                                      required("events", string())})),
        }) {
     members.push_back(std::move(m));
   }
@@ -244,10 +244,10 @@ endpoint reading(std::string path, std::string id, std::string summary, handler 
 void add_operation_reads(endpoint_table& to) {
   to.schemas.emplace_back("Operation", operation_schema(true));
   to.schemas.emplace_back("OperationSummary", operation_schema(false));
-  to.schemas.emplace_back("Item", object({required("item_id", text(255)), required("state", text(63)), required("label", text()),
+  to.schemas.emplace_back("Item", object({required("item_id", string()), required("state", string()), required("label", string()),
                                           required("terminal", boolean()), required("done", boolean()), required("version", integer()),
                                           required("updated_at", instant())}));
-  to.schemas.emplace_back("Status", object({required("request_id", text(text_rule::request_id)), required("label", text()),
+  to.schemas.emplace_back("Status", object({required("request_id", text(text_rule::request_id)), required("label", string()),
                                             required("terminal", boolean()), required("done", boolean()), required("accepted_at", instant()),
                                             required("updated_at", instant()), required("retry_safe", retry_schema())}));
 
@@ -258,7 +258,7 @@ void add_operation_reads(endpoint_table& to) {
   to.endpoints.push_back(std::move(all));
 
   auto one = reading("/v1/operations/{request_id}", "readOperation", "One operation as it stands now.", read_operation);
-  one.answers = {{200, "The operation.", component("Operation"), "application/json", {required("ETag", about(text(64), "Its revision, for If-Match."))}}};
+  one.answers = {{200, "The operation.", component("Operation"), "application/json", {required("ETag", about(string(), "Its revision, for If-Match."))}}};
   to.endpoints.push_back(std::move(one));
 
   auto items = reading("/v1/operations/{request_id}/items", "listItems", "The items of a batch, in the order of their registration.", list_items);

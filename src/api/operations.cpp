@@ -167,8 +167,8 @@ void add_operations(endpoint_table& to) {
   e.who.client = true;
   e.headers = {optional("Idempotency-Key", about(text(text_rule::alias), "Makes the request repeatable without a request_id, within the client."))};
   e.body = registration_body();
-  const auto location = required("Location", text(1024));
-  const auto tag = required("ETag", about(text(64), "The revision of the operation."));
+  const auto location = required("Location", string());
+  const auto tag = required("ETag", about(string(), "The revision of the operation."));
   e.answers = {
       {201, "Accepted: the operation is durable.", component("Operation"), "application/json", {location, tag}},
       {200, "Accepted before: the operation as it stands now.", component("Operation"), "application/json",

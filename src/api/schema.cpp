@@ -37,7 +37,8 @@ const char* pattern_of(text_rule rule) noexcept {
     case text_rule::decimal: return R"(^-?[0-9]{1,30}(\.[0-9]{1,12})?$)";
     case text_rule::currency: return "^[A-Z]{3}$";
     case text_rule::time:
-    case text_rule::uuid: return nullptr;
+    case text_rule::uuid:
+    case text_rule::free: return nullptr;
   }
   return nullptr;
 }
@@ -74,7 +75,8 @@ result<void> check_rule(text_rule rule, std::string_view value, std::string_view
       return {};
     }
     case text_rule::time: return in_place(parse_rfc3339(value));
-    case text_rule::uuid: return {};
+    case text_rule::uuid:
+    case text_rule::free: return {};
   }
   return {};
 }
@@ -222,6 +224,8 @@ schema text(text_rule rule) {
   if (rule == text_rule::alias) s.most = 255;
   return s;
 }
+
+schema string() { return text(text_rule::free); }
 
 schema one_of(std::vector<std::string> words) {
   auto s = make(form::text);

@@ -126,7 +126,7 @@ class builder final : public YAML::EventHandler {
 
   void replace_variables(node& n, std::size_t start) {
     auto e = expand(n.text, env_);
-    for (const auto& p : e.problems) out_.faults.push_back({variable_place(n, start, p.nth, p.name), p.message});
+    for (const auto& p : e.problems) out_.faults.push_back({variable_place(n, start, p.nth, p.name), nearest_key() + p.message});
     for (auto& used : e.used) {
       const bool known =
           std::any_of(out_.variables.begin(), out_.variables.end(), [&](const auto& v) { return v.first == used.first; });
@@ -135,6 +135,13 @@ class builder final : public YAML::EventHandler {
     n.expanded = e.replaced;
     n.text = std::move(e.text);
     if (!e.problems.empty()) n.what = node::kind::broken;
+  }
+
+  // "secrets: ", as the other messages begin; empty at the very top.
+  std::string nearest_key() const {
+    for (auto f = frames_.rbegin(); f != frames_.rend(); ++f)
+      if (f->key) return *f->key + ": ";
+    return {};
   }
 
   // The nth `${` behind the scalar's start, if it reads as expected there; else the scalar.

@@ -35,9 +35,10 @@ void read_all(reading& r, const document& text, settings& out) {
   read_tracing(r, s.get("tracing"), out);
   const field workflows = s.get("workflows");
   read_workflows(r, workflows, out);
-  read_providers(r, s.require("providers", "whose callbacks are received"), names_of(workflows), out);
+  read_providers(r, s.get("providers"), names_of(workflows), out);
   read_destinations(r, s.get("destinations"), out);
   // What is missing as a whole is no fault of the file, but somebody should know.
+  if (s.good() && !s.has("providers")) r.warn({}, "no providers: nothing can be received");
   if (out.tokens.empty()) r.warn({}, "no api.tokens: nobody can use the API");
   if (r.problems.empty() && out.database.url.empty()) r.warn({}, "no database.url: this can be checked, but not served");
 }

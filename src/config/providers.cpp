@@ -104,7 +104,7 @@ class provider_reader {
       } else if (good) {
         const transition::move* m = limit ? table_->find_move(one.name, limit->event) : nullptr;
         if (limit && (m == nullptr || std::find(m->by.begin(), m->by.end(), transition::actor_kind::clock) == m->by.end()))
-          r_.error(one.value.at, "limits: the clock has no transition for " + in_quotes(limit->event) + " in " + state->name);
+          r_.error(one.value.at, "limits: the clock has no transition for this event in " + state->name);
         else
           out_.limits.emplace(std::string(one.name), std::move(limit));
       }

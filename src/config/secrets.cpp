@@ -23,7 +23,7 @@ std::string_view blank_name(char c) noexcept {
 std::optional<std::string> read_file(reading& r, const field& f) {
   std::string path;
   if (!read_text(r, f, path, 4096)) return std::nullopt;
-  const std::string shown = f.value->expanded ? "the file" : in_quotes(path);
+  const std::string shown = f.value->expanded ? "the secret's file" : "the secret's file " + in_quotes(path);
   const std::filesystem::path full = r.folder() / path;
   std::error_code bad;
   const auto status = std::filesystem::status(full, bad);
@@ -121,6 +121,10 @@ void read_validity(reading& r, section& s, verify::named_secret& out) {
 bool read_secret_name(reading& r, const field& f, std::string& out) {
   std::string name;
   if (!read_text(r, f, name, 63)) return false;
+  if (f.value->expanded) {
+    r.error(f.at, "name: names are shown, so they are written out and not taken from the environment");
+    return false;
+  }
   for (const char c : name) {
     if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-') continue;
     r.error(f.at, "name: a secret's name has 1 to 63 characters of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"");

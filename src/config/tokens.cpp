@@ -35,7 +35,11 @@ token read_token(reading& r, const field& f) {
   token out;
   section s(r, f);
   const field name = s.require("name", "it stands in the audit trail");
-  if (name && read_text(r, name, out.name, 63) && !check_name(r, name.at, "name", out.name)) out.name.clear();
+  if (name && name.value->expanded) {
+    r.error(name.at, "name: names are shown, so they are written out and not taken from the environment");
+  } else if (name && read_text(r, name, out.name, 63) && !check_name(r, name.at, "name", out.name)) {
+    out.name.clear();
+  }
   const field role = s.require("role", "support, reader, operator, admin or client");
   if (role) read_word(r, role, out.role, roles);
   if (const field permissions = s.get("permissions")) read_permissions(r, permissions, out);

@@ -29,6 +29,7 @@ class workflow_reader {
       const field initial = s.require("initial", "the state of an operation that was just accepted");
       if (initial) read_text(r_, initial, initial_, 63);
       places_["initial"] = initial ? initial.at : s.at();
+      if (initial) words_["initial"] = initial.value;
       const field states = s.require("states", "a workflow is its states and transitions");
       if (states) places_["states"] = s.key_at("states");
       for (const named& one : members(r_, states)) read_state(one);
@@ -98,6 +99,9 @@ class workflow_reader {
       places_[where + "/from"] = state.at;
       places_[where + "/event"] = event.at;
       places_[where + "/to"] = to.at;
+      words_[where + "/from"] = state.value;
+      words_[where + "/event"] = event.value;
+      words_[where + "/to"] = to.value;
       places_[where + "/by"] = by ? by.at : one.at;
       places_[where + "/evidence"] = evidence ? evidence.at : one.at;
       moves_.push_back(out);
@@ -125,9 +129,7 @@ class workflow_reader {
     for (const auto& p : transition::workflow::make(std::string(where_.name), initial_, states_, moves_, out)) {
       if (p.where == "name") continue;  // said above
       if (!complete && follows_from_gaps(p.where)) continue;
-      const std::size_t slash = p.where.rfind('/');
-      const std::string_view last = std::string_view(p.where).substr(slash == std::string::npos ? 0 : slash + 1);
-      r_.error(place_of(p.where), std::string(last) + ": " + p.message);
+      r_.error(place_of(p.where), subject_of(p.where) + ": " + p.message);
     }
     if (!complete || !out) return nullptr;
     return std::make_shared<const transition::workflow>(std::move(*out));
@@ -137,6 +139,14 @@ class workflow_reader {
   static bool follows_from_gaps(std::string_view where) {
     return where == "initial" || where.ends_with("/limit/event") || where.ends_with("/limit/after") || where.ends_with("/by") ||
            (where.starts_with("states") && std::count(where.begin(), where.end(), '/') <= 1);
+  }
+
+  // What a finding is about, with the word in question: `to "nowhere"`; of a state its name alone.
+  std::string subject_of(std::string_view where) const {
+    const std::size_t slash = where.rfind('/');
+    const std::string last(where.substr(slash == std::string_view::npos ? 0 : slash + 1));
+    const auto it = words_.find(where);
+    return it == words_.end() || it->second->expanded ? last : last + " " + in_quotes(it->second->text);
   }
 
   position place_of(std::string where) const {
@@ -155,6 +165,7 @@ class workflow_reader {
   std::vector<transition::state> states_;
   std::vector<transition::move> moves_;
   std::map<std::string, position> places_;
+  std::map<std::string, const node*, std::less<>> words_;  // values that a message should name
 };
 
 // Every event leads somewhere without anybody's configuration; the same table stands, with comments, in config/recibo.yaml.

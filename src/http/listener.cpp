@@ -37,11 +37,13 @@ void listener::take(boost::asio::ip::tcp::socket socket) {
   one->over_limit = over;
   enter(*one);
   if (over) {
-    sessions_.spawn("refused connection", session::refuse(std::move(one)));
+    spawn(session::refuse(std::move(one)));
   } else {
-    sessions_.spawn("connection", session::run(std::move(one)));
+    session::idle(std::move(one));
   }
 }
+
+void listener::spawn(boost::asio::awaitable<void> task) { sessions_.spawn("connection", std::move(task)); }
 
 void listener::enter(session& one) {
   one.place = live.size();

@@ -7,6 +7,7 @@
 #include "recibo/async/task_group.hpp"
 #include "recibo/http/server.hpp"
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -29,7 +30,9 @@ class listener : public std::enable_shared_from_this<listener> {
   void drain();
   void stop();
 
-  // Called by sessions at their beginning and end; `place` is kept up to date through session::place.
+  // A coroutine of a session.
+  void spawn(boost::asio::awaitable<void> task);
+  // Called at a session's beginning and end; session::place is kept up to date.
   void enter(session& one);
   void leave(session& one);
   void answered(int status) noexcept;
@@ -41,6 +44,8 @@ class listener : public std::enable_shared_from_this<listener> {
   std::shared_ptr<service> behind;
   per_thread& shared;
   bool draining = false;
+  // Every answer is its connection's last, and new connections are still taken (drain.delay).
+  bool leaving = false;
   bool stopped = false;
   std::vector<session*> live;
 

@@ -55,7 +55,7 @@ class server::impl : public std::enable_shared_from_this<server::impl> {
       auto [ec, socket] = co_await self->acceptor.async_accept(asio::as_tuple(asio::use_awaitable));
       if (self->to->draining) break;
       if (!ec) {
-        self->to->take(std::move(socket));
+        self->take(std::move(socket));
         continue;
       }
       // The peer has gone again: nobody's fault.
@@ -63,6 +63,15 @@ class server::impl : public std::enable_shared_from_this<server::impl> {
       log::warn("cannot accept a connection", {{"listener", self->to->options->name}, {"error", ec.message()}});
       timer.expires_after(pause);
       co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+  }
+
+  // The loop above must not end because one connection found no memory.
+  void take(tcp::socket socket) {
+    try {
+      to->take(std::move(socket));
+    } catch (const std::exception& e) {
+      log::error("a connection is dropped", {{"listener", to->options->name}, {"what", e.what()}});
     }
   }
 
@@ -86,6 +95,8 @@ server::~server() { stop(); }
 std::uint16_t server::port() const noexcept { return impl_->port; }
 
 void server::start() { impl_->accepting.spawn("accept", impl::accept(impl_)); }
+
+void server::announce_drain() { impl_->to->leaving = true; }
 
 void server::drain() {
   impl_->to->drain();

@@ -66,11 +66,41 @@ void session::cut() {
   socket_.close(ignored);
 }
 
+void session::idle(std::unique_ptr<session> self) {
+  session& one = *self;
+  std::string().swap(one.buffer_);
+  one.answered_ = false;
+  one.idle_ = true;
+  one.timed_out_ = false;
+  one.until_ = steady_clock::now() + one.options_->idle_timeout;
+  one.socket_.async_wait(asio::socket_base::wait_read, [self = std::move(self)](const error_code& ec) mutable {
+    self->idle_ = false;
+    self->until_ = time_point::max();
+    if (!self->has_request(ec)) return;
+    listener& of = *self->of_;
+    try {
+      of.spawn(run(std::move(self)));
+    } catch (const std::exception& e) {
+      log::error("a connection is dropped", {{"listener", of.options->name}, {"what", e.what()}});
+    }
+  });
+}
+
+bool session::has_request(const error_code& waited) {
+  if (of_->stopped || (waited && timed_out_)) return false;
+  if (!waited && !of_->draining) return true;
+  // Draining: what has already arrived is a request in hand.
+  error_code ec;
+  return socket_.available(ec) > 0;
+}
+
 awaitable<void> session::run(std::unique_ptr<session> self) {
-  bool goes_on = true;
-  while (goes_on) {
-    goes_on = co_await self->next_request();
-    if (goes_on) goes_on = co_await self->serve();
+  for (;;) {
+    const bool goes_on = co_await self->serve();
+    if (!goes_on || self->of_->draining) break;
+    if (self->buffer_.empty()) co_return idle(std::move(self));
+    // Pipelined. The others come first: one connection must not keep the thread.
+    co_await asio::post(self->socket_.get_executor(), asio::use_awaitable);
   }
   if (self->answered_) co_await self->linger();
 }
@@ -83,29 +113,6 @@ awaitable<void> session::refuse(std::unique_ptr<session> self) {
   const response busy = problem(error(transient::queue_full, "There are too many connections."), known);
   co_await self->answer(busy, about);
   co_await self->linger();
-}
-
-// True when bytes of a request are there or about to be read.
-awaitable<bool> session::next_request() {
-  if (!buffer_.empty()) {
-    // Pipelined. The others come first: one connection must not keep the thread.
-    if (of_->draining && answered_) co_return false;
-    co_await asio::post(socket_.get_executor(), asio::use_awaitable);
-    co_return !of_->stopped;
-  }
-  std::string().swap(buffer_);
-  idle_ = true;
-  until_ = steady_clock::now() + options_->idle_timeout;
-  timed_out_ = false;
-  error_code ec;
-  if (!of_->draining) std::tie(ec) = co_await socket_.async_wait(asio::socket_base::wait_read, token);
-  until_ = time_point::max();
-  idle_ = false;
-  answered_ = false;
-  if (of_->stopped || (ec && timed_out_)) co_return false;
-  if (!ec && !of_->draining) co_return true;
-  // Draining: what has already arrived is a request in hand.
-  co_return socket_.available(ec) > 0;
 }
 
 awaitable<session::got> session::wait(asio::socket_base::wait_type what, time_point until) {
@@ -152,7 +159,7 @@ awaitable<bool> session::write(std::string_view head, std::string_view body) {
 awaitable<bool> session::answer(const response& what, const context& about) {
   const observe::trace_parent trace{about.trace_id, about.span_id, static_cast<std::uint8_t>(about.flags)};
   const std::string trace_text = observe::make_traceparent(trace);
-  const bool keep = about.keep && !what.close && !of_->draining;
+  const bool keep = about.keep && !what.close && !of_->draining && !of_->leaving;
   const answer_frame frame{of_->shared.date(), about.trace_id, trace_text, about.http_1_0, keep};
   const std::string head = head_of(what, frame);
   answered_ = true;

@@ -18,7 +18,9 @@
 
 namespace recibo::http {
 
-// Owned by its coroutine; known to its listener, on whose thread everything happens.
+// Owned by its coroutine while a request is in hand, and by the wait for the next one in between, so that an idle
+// connection costs this object and an entry in the reactor, and no coroutine. Known to its listener, on whose thread
+// everything happens.
 class session {
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -28,8 +30,8 @@ class session {
   session(const session&) = delete;
   session& operator=(const session&) = delete;
 
-  // Serves the connection to its end.
-  static boost::asio::awaitable<void> run(std::unique_ptr<session> self);
+  // Waits until something arrives, then serves it; closes the connection when it is told to or the time is over.
+  static void idle(std::unique_ptr<session> self);
   // Answers 503 without reading, for a connection over the limit.
   static boost::asio::awaitable<void> refuse(std::unique_ptr<session> self);
 
@@ -53,7 +55,10 @@ class session {
     unsigned flags = 0;
   };
 
-  boost::asio::awaitable<bool> next_request();
+  // Serves what has arrived, until the connection is idle again or ends.
+  static boost::asio::awaitable<void> run(std::unique_ptr<session> self);
+  bool has_request(const boost::system::error_code& waited);
+  // One request; false when the connection ends with it.
   boost::asio::awaitable<bool> serve();
   boost::asio::awaitable<bool> read_body(reader& from, reservation& held, context& about);
   std::optional<response> judge(const request& head);

@@ -18,14 +18,6 @@ void count_notice(void* of, const PGresult* notice) {
   log_notice(notice);
 }
 
-// libpq's text, in one line.
-std::string why(const PGconn* pg) {
-  std::string text = PQerrorMessage(pg);
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  for (auto& c : text) c = c == '\n' ? ' ' : c;
-  return text;
-}
-
 PGconn* start(const std::vector<std::pair<std::string, std::string>>& options) {
   std::vector<const char*> keywords, values;
   for (const auto& [keyword, value] : options) {
@@ -45,7 +37,7 @@ asio::awaitable<attempt> connect(asio::any_io_executor executor, const conninfo&
   auto s = std::make_unique<session>(executor);
   s->pg = start(where.options_for(at, session_attrs));
   if (!s->pg || PQstatus(s->pg) == CONNECTION_BAD) {
-    log_server_text("no database connection", s->pg ? why(s->pg) : "out of memory");
+    log_server_text("no database connection", s->pg ? one_line(PQerrorMessage(s->pg)) : "out of memory");
     co_return out;
   }
   PQsetNoticeReceiver(s->pg, count_notice, s.get());
@@ -61,12 +53,12 @@ asio::awaitable<attempt> connect(asio::any_io_executor executor, const conninfo&
       woken = co_await s->io.writable();
     }
     if (woken != wake::ready) {
-      log_server_text("no database connection", "no answer in time");
+      if (woken == wake::expired) log_server_text("no database connection", "no answer in time");
       co_return out;
     }
     next = PQconnectPoll(s->pg);
     if (next == PGRES_POLLING_FAILED) {
-      const auto text = why(s->pg);
+      const auto text = one_line(PQerrorMessage(s->pg));
       out.answered = text.find("FATAL") != std::string::npos || text.find("session is") != std::string::npos;
       log_server_text("no database connection", text);
       co_return out;
@@ -75,7 +67,7 @@ asio::awaitable<attempt> connect(asio::any_io_executor executor, const conninfo&
   s->io.disarm();
   s->io.watch(PQsocket(s->pg));
   if (PQsetnonblocking(s->pg, 1) != 0 || PQenterPipelineMode(s->pg) != 1) {
-    log_server_text("no database connection", why(s->pg));
+    log_server_text("no database connection", one_line(PQerrorMessage(s->pg)));
     co_return out;
   }
   out.reached = std::move(s);

@@ -29,6 +29,7 @@ struct waiting {
   waiting(const asio::any_io_executor& executor, deadline until) : wake(executor), limit(until) {}
   asio::steady_timer wake;
   deadline limit;
+  bool answered() const noexcept { return given || failed; }
   std::unique_ptr<connection> given;
   bool failed = false;
 };
@@ -103,8 +104,8 @@ asio::awaitable<result<pool::impl::lease>> pool::impl::check_out(deadline until)
     place& operator=(const place&) = delete;
     ~place() {
       auto given = std::move((*at)->given);
+      if (!given && !(*at)->failed) of.node.waits_no_more();
       of.queue.erase(at);
-      of.node.waits_no_more();
       if (given) of.take_back(std::move(given));  // cancelled just when one came
     }
     impl& of;
@@ -113,16 +114,12 @@ asio::awaitable<result<pool::impl::lease>> pool::impl::check_out(deadline until)
   waiting mine(executor, node.nobody_returns() ? std::min(until, steady_clock::now() + patience) : until);
   const place held(*this, &mine);
   connect_if_wanted();
-  while (!mine.given && !mine.failed && steady_clock::now() < mine.limit) {
+  while (!mine.answered() && steady_clock::now() < mine.limit) {
     mine.wake.expires_at(mine.limit);
     co_await mine.wake.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  if (mine.given) {
-    // The lease comes first, so that a connection which came too late goes back.
-    lease in_time(self, std::move(mine.given));
-    if (steady_clock::now() < until) co_return in_time;
-  }
-  co_return why_none();
+  if (mine.given && steady_clock::now() < until) co_return lease(self, std::move(mine.given));
+  co_return why_none();  // one that came too late goes back
 }
 
 // Counted as busy until now.
@@ -140,12 +137,13 @@ void pool::impl::take_back(std::unique_ptr<connection> c) {
 
 // Counted as idle until now.
 void pool::impl::hand_on(std::unique_ptr<connection> c) {
-  const auto first = std::find_if(queue.begin(), queue.end(), [](const waiting* w) { return !w->given && !w->failed; });
+  const auto first = std::find_if(queue.begin(), queue.end(), [](const waiting* w) { return !w->answered(); });
   if (first == queue.end()) {
     idle.push_back(std::move(c));
     return;
   }
   node.took();
+  node.waits_no_more();
   (*first)->given = std::move(c);
   (*first)->wake.cancel();
 }
@@ -189,8 +187,9 @@ asio::awaitable<void> pool::impl::attempt() {
 
 void pool::impl::fail_waiting() {
   for (auto* w : queue) {
-    if (w->given) continue;
+    if (w->answered()) continue;
     w->failed = true;
+    node.waits_no_more();
     w->wake.cancel();
   }
 }

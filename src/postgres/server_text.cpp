@@ -12,6 +12,20 @@ constexpr std::chrono::seconds quiet_time{30};
 
 }  // namespace
 
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool blank = c == '\n' || c == '\t' || c == '\r';
+    if (!blank) {
+      out += c;
+    } else if (!out.empty() && out.back() != ' ') {
+      out += ' ';
+    }
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
 void log_server_text(std::string_view event, std::string_view text) {
   // A pool that reconnects every second says the same each time. A thread is a replica of its own (decision 10).
   thread_local std::string last;

@@ -120,7 +120,7 @@ asio::awaitable<void> session::exchange(outcome& out, Take all_taken) {
     }
     if (woken != wake::ready) {
       out.timed_out = woken == wake::expired;
-      lose(out, out.timed_out ? "the deadline passed" : "cancelled");
+      lose(out, out.timed_out ? "the deadline passed" : "cancelled", woken == wake::cancelled);
       co_return;
     }
     if (!PQconsumeInput(pg)) {
@@ -267,15 +267,14 @@ void session::take_one(PGresult* r, const pipeline& what, outcome& out) {
   if (state == read_only_transaction) read_only = true;
 }
 
-void session::lose(outcome& out, std::string why) {
+void session::lose(outcome& out, std::string why, bool cancelled) {
   lost = true;
   out.lost = true;
   // Exactly one of three: what the server may have said last goes into the reason.
   if (out.refused && !out.refused->sqlstate.empty()) why = out.refused->sqlstate + " " + out.refused->message + "; " + why;
   out.refused.reset();
-  while (!why.empty() && why.back() == '\n') why.pop_back();
-  out.lost_why = std::move(why);
-  log_server_text("connection lost", out.lost_why);
+  out.lost_why = one_line(why);
+  if (!cancelled) log_server_text("database connection lost", out.lost_why);
 }
 
 }  // namespace recibo::postgres

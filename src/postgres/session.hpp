@@ -69,7 +69,7 @@ class session {
   bool take(const pipeline& what, outcome& out);
   bool take_script(outcome& out);
   void take_one(PGresult* r, const pipeline& what, outcome& out);
-  void lose(outcome& out, std::string why);
+  void lose(outcome& out, std::string why, bool cancelled = false);
 
   // What the next results answer, in order: the prepare or the execution of a step.
   struct expected {

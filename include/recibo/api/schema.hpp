@@ -24,6 +24,7 @@ enum class text_rule {
   currency,    // three capital letters
   time,        // RFC 3339 with an offset
   uuid,        // of answers: never checked, printed as a format
+  free,        // of answers: whatever is on record
 };
 
 struct member;
@@ -61,6 +62,8 @@ struct member {
 
 schema text(std::int64_t most = 255, text_rule rule = text_rule::line);
 schema text(text_rule rule);
+// Of answers: any string.
+schema string();
 schema one_of(std::vector<std::string> words);
 schema integer(std::int64_t least, std::int64_t most);
 schema integer();

@@ -65,6 +65,9 @@ class server {
   std::uint16_t port() const noexcept;
   // Once. Over `connection_limit` a connection is answered 503 and closed.
   void start();
+  // From now on each answer closes its connection, so that clients and balancers move elsewhere; idle and new connections
+  // are still served until drain().
+  void announce_drain();
   // Stops accepting, closes idle keep-alive connections, lets requests in hand finish with `Connection: close`.
   void drain();
   // Cuts what is left, and cancels its handlers. Their coroutines end when the executor next runs.

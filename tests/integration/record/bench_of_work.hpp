@@ -25,11 +25,12 @@ inline std::shared_ptr<const config::settings> fixture_settings() {
       "/occurred_at, amount: /amount, currency: /currency}\n"
       "    events: {processing: progress, succeeded: complete, failed: fail}\n    workflow: fixture\n";
   static const std::string text =
-      "providers:\n  p1:\n" + provider + "    unmatched: park\n  p2:\n" + provider + "    unmatched: park\n  strict:\n" + provider +
-      "    unmatched: reject\n  open:\n" + provider +
+      "providers:\n  p1:\n" + provider + "    unmatched: park\n  p2:\n" + provider + "    unmatched: park\n  strict:\n" +
+      provider + "    unmatched: reject\n  open:\n" + provider +
       "    unmatched: register\n"
       "workflows:\n  fixture:\n    initial: accepted\n    states:\n"
-      "      accepted: {label: Accepted, limit: none, owner: ops}\n      processing: {label: Processing, limit: none, owner: ops}\n"
+      "      accepted: {label: Accepted, limit: none, owner: ops}\n      processing: {label: Processing, limit: none, owner: "
+      "ops}\n"
       "      completed: {label: Completed, terminal: true, done: true}\n      failed: {label: Failed, terminal: true}\n"
       "      cancelled: {label: Cancelled, terminal: true}\n"
       "    transitions:\n"
@@ -38,7 +39,8 @@ inline std::shared_ptr<const config::settings> fixture_settings() {
       "      - {from: accepted, event: progress, to: processing, by: provider}\n"
       "      - {from: [accepted, processing], event: complete, to: completed, by: provider}\n"
       "      - {from: [accepted, processing], event: fail, to: failed, by: provider}\n"
-      "destinations:\n  ledger: {url: 'https://ledger.example/hooks', secret: 'ledger-secret-ledger-secret-12', events: ['operation.*']}\n";
+      "destinations:\n  ledger: {url: 'https://ledger.example/hooks', secret: 'ledger-secret-ledger-secret-12', events: "
+      "['operation.*']}\n";
   const auto read = config::load_text("fixture", text, ".");
   if (!read.settings) throw std::runtime_error(config::to_string(read.problems.front()));
   return read.settings;
@@ -59,7 +61,8 @@ class bench_of_work {
   record::recorder& recorder() { return *made_; }
 
   // Runs all at once and returns what came of each, in order.
-  std::vector<result<record::outcome>> all(std::vector<record::work> works, std::chrono::milliseconds within = std::chrono::seconds(10)) {
+  std::vector<result<record::outcome>> all(std::vector<record::work> works,
+                                           std::chrono::milliseconds within = std::chrono::seconds(10)) {
     std::vector<std::optional<result<record::outcome>>> got(works.size());
     std::size_t left = works.size();
     for (std::size_t i = 0; i < works.size(); ++i) {
@@ -93,7 +96,8 @@ class bench_of_work {
   }
   ~bench_of_work() { drain(); }
 
-  record::registration registration(std::string request_id, std::string provider = "p1", std::vector<std::string> references = {}) {
+  record::registration registration(std::string request_id, std::string provider = "p1",
+                                    std::vector<std::string> references = {}) {
     record::registration r;
     r.settings = settings;
     r.accepted_at = now();
@@ -120,7 +124,8 @@ class bench_of_work {
     c.id = make_id<delivery_id>(c.received_at);
     c.peer = "127.0.0.1";
     c.secret_name = "secret-1";
-    c.body = "{\"request_id\":\"" + request_id + "\",\"event_id\":\"" + key + "\",\"status\":\"" + event + "\",\"amount\":\"" + amount + "\"}";
+    c.body = "{\"request_id\":\"" + request_id + "\",\"event_id\":\"" + key + "\",\"status\":\"" + event + "\",\"amount\":\"" +
+             amount + "\"}";
     c.content_type = "application/json";
     c.body_digest = sha256(c.body);
     c.request_id = std::move(request_id);

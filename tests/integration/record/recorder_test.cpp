@@ -14,10 +14,12 @@ class Recorder : public ::testing::Test {
   // What must be true after every test: chains without gaps, heads as stored, one claim per key.
   void TearDown() override {
     EXPECT_EQ(count("operations o WHERE o.sequence <> (SELECT count(*) FROM recibo.audit a WHERE a.operation = o.id)"), "0");
-    EXPECT_EQ(count("operations o WHERE o.chain_hash <> (SELECT hash FROM recibo.audit a WHERE a.operation = o.id AND a.sequence = o.sequence)"),
+    EXPECT_EQ(count("operations o WHERE o.chain_hash <> (SELECT hash FROM recibo.audit a WHERE a.operation = o.id AND a.sequence "
+                    "= o.sequence)"),
               "0");
     EXPECT_EQ(count("operations o WHERE o.version <> (SELECT count(*) FROM recibo.transitions t WHERE t.operation = o.id)"), "0");
-    EXPECT_EQ(count("transitions t WHERE t.notifications <> (SELECT count(*) FROM recibo.notifications n WHERE n.operation = t.operation AND "
+    EXPECT_EQ(count("transitions t WHERE t.notifications <> (SELECT count(*) FROM recibo.notifications n WHERE n.operation = "
+                    "t.operation AND "
                     "n.sequence = t.sequence)"),
               "0");
     EXPECT_EQ(count("idempotency_keys k LEFT JOIN recibo.deliveries d ON d.id = k.delivery WHERE d.id IS NULL"), "0");
@@ -80,7 +82,8 @@ TEST_F(Recorder, SameKeyOtherAmountIsOneConflictWithBothDigests) {
   EXPECT_EQ(again->delivery, conflict->delivery);
   EXPECT_EQ(count("reviews WHERE status = 'open'"), "1");
   EXPECT_EQ(db.sql("SELECT count FROM recibo.reviews"), "2");
-  EXPECT_EQ(count("reviews r JOIN recibo.payloads a ON a.id = r.delivery JOIN recibo.payloads b ON b.id = r.first_delivery"), "1");
+  EXPECT_EQ(count("reviews r JOIN recibo.payloads a ON a.id = r.delivery JOIN recibo.payloads b ON b.id = r.first_delivery"),
+            "1");
   EXPECT_EQ(count("operations WHERE review_open"), "1");
 }
 

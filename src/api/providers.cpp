@@ -1,0 +1,59 @@
+// GET /v1/providers: who may call back, by the configuration in force.
+#include "handlers.hpp"
+
+#include <utility>
+
+namespace recibo::api {
+namespace {
+
+std::string_view word(config::unmatched u) noexcept {
+  switch (u) {
+    case config::unmatched::park: return "park";
+    case config::unmatched::reject: return "reject";
+    case config::unmatched::register_: return "register";
+    case config::unmatched::ignore: return "ignore";
+  }
+  return "";
+}
+
+boost::asio::awaitable<http::response> list_providers(inside&, call& of) {
+  json_writer out;
+  out.begin_object().key("data").begin_array();
+  for (const auto& [name, p] : of.settings->providers) {
+    out.begin_object().text("name", name).text("workflow", p.workflow).text("unmatched", word(p.unmatched));
+    out.key("events").begin_object();
+    for (const auto& [said, event] : p.events) out.text(said, event);
+    out.end_object();
+    out.number("answer_within_ms", p.answer_within.count());
+    out.number("silence_alert_s", p.silence_alert ? std::optional<std::int64_t>(p.silence_alert->count()) : std::nullopt);
+    out.text("callback_path", "/callbacks/" + name);
+    out.end_object();
+  }
+  out.end_array().null("next_cursor").end_object();
+  co_return answer_json(200, std::move(out));
+}
+
+}  // namespace
+
+void add_providers(endpoint_table& to) {
+  to.schemas.emplace_back("Provider", object({
+                                          required("name", string()),
+                                          required("workflow", string()),
+                                          required("unmatched", about(one_of({"park", "reject", "register", "ignore"}), "What an unknown operation means.")),
+                                          required("events", about(map(), "The provider's word → the workflow's event, or ignore.")),
+                                          required("answer_within_ms", integer()),
+                                          or_null("silence_alert_s", integer()),
+                                          required("callback_path", about(string(), "On the callbacks listener.")),
+                                      }));
+  endpoint e;
+  e.method = "GET";
+  e.path = "/v1/providers";
+  e.id = "listProviders";
+  e.tag = "providers";
+  e.summary = "The providers of the configuration in force.";
+  e.answers = {{200, "All of them.", page_of("Provider"), "application/json", {}}};
+  e.run = list_providers;
+  to.endpoints.push_back(std::move(e));
+}
+
+}  // namespace recibo::api

@@ -1,0 +1,222 @@
+#include "recibo/app/app.hpp"
+
+#include "readiness.hpp"
+#include "reload.hpp"
+#include "upkeep.hpp"
+
+#include "recibo/api/service.hpp"
+#include "recibo/async/task_group.hpp"
+#include "recibo/config/snapshot.hpp"
+#include "recibo/http/server.hpp"
+#include "recibo/observe/log.hpp"
+#include "recibo/observe/metrics.hpp"
+#include "recibo/postgres/pool.hpp"
+#include "recibo/receive/endpoint.hpp"
+#include "recibo/record/recorder.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <csignal>
+
+namespace recibo::app {
+namespace {
+
+namespace asio = boost::asio;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
+
+observe::metric_labels labels_of(const config::settings& s) {
+  observe::metric_labels out;
+  for (const auto& [name, p] : s.providers) {
+    observe::metric_labels::provider one;
+    one.name = name;
+    if (const auto table = s.workflows.find(p.workflow); table != s.workflows.end())
+      for (const auto& state : table->second->states()) one.states.push_back(state.name);
+    for (const auto& secret : p.keys.secrets) one.secrets.push_back(secret.name);
+    out.providers.push_back(std::move(one));
+  }
+  out.queues = {"parked", "review", "failed"};
+  out.config_digest = s.digest;
+  return out;
+}
+
+class counted final : public receive::meter {
+ public:
+  explicit counted(observe::metrics& to) : to_(to) {}
+  void callback(std::string_view provider, std::string_view what) noexcept override { to_.callback(provider, what); }
+  void signature_failure(std::string_view provider, std::string_view reason) noexcept override {
+    to_.signature_failure(provider, reason);
+  }
+  void stage(std::string_view provider, std::string_view stage, std::chrono::duration<double> took) noexcept override {
+    to_.stage(provider, stage, took.count());
+  }
+  void secret_used(std::string_view provider, std::string_view name, sys_micros at) noexcept override {
+    to_.secret_used(provider, name, at);
+  }
+
+ private:
+  observe::metrics& to_;
+};
+
+http::server_options options_of(const config::settings& s, const config::listener& at, const char* name,
+                                observe::metrics& metrics) {
+  http::server_options o;
+  o.name = name;
+  o.address = at.address;
+  o.port = at.port;
+  o.body_limit = s.limits.body;
+  o.header_limit = s.limits.header;
+  o.connection_limit = s.limits.connections;
+  o.in_flight_limit = s.limits.in_flight;
+  o.header_timeout = s.limits.header_timeout;
+  o.body_timeout = s.limits.body_timeout;
+  o.idle_timeout = s.limits.idle_timeout;
+  o.metrics = &metrics;
+  return o;
+}
+
+record::recorder::options recorder_options(const config::settings& s, observe::metrics& metrics) {
+  record::recorder::options o;
+  o.database_url = s.database.url;
+  o.writers = s.record.writers;
+  o.batch = s.record.batch;
+  o.queue = s.record.queue;
+  o.queue_bytes = s.limits.in_flight;
+  o.metrics = &metrics;
+  return o;
+}
+
+// One replica on one thread (decision 10).
+class replica {
+ public:
+  replica(asio::io_context& context, std::shared_ptr<const config::settings> first, const std::filesystem::path& file)
+      : executor_(context.get_executor()),
+        settings_(std::make_shared<config::snapshot>(first)),
+        metrics_(labels_of(*first)),
+        recorder_(executor_, recorder_options(*first, metrics_)),
+        pool_(executor_, first->database.url, first->database.pool),
+        health_(std::make_shared<readiness>(recorder_)),
+        reloader_(*settings_, file, [this](const config::settings& s) { taken(s); }),
+        upkeep_(executor_, {*settings_, pool_, recorder_, *health_, metrics_}),
+        callbacks_(executor_, options_of(*first, first->callbacks, "callbacks", metrics_), callbacks_service()),
+        api_(executor_, options_of(*first, first->api, "api", metrics_), api_service()),
+        signals_(executor_, SIGTERM, SIGINT, SIGHUP),
+        tasks_(executor_) {}
+
+  void start() {
+    recorder_.start();
+    upkeep_.start();
+    callbacks_.start();
+    api_.start();
+    tasks_.spawn("signals", wait_for_signals());
+    const auto s = settings_->get();
+    log::info("listening", {{"listener", "callbacks"}, {"address", s->callbacks.address}, {"port", callbacks_.port()}});
+    log::info("listening", {{"listener", "api"}, {"address", s->api.address}, {"port", api_.port()}});
+  }
+
+ private:
+  receive::callbacks::record_function record() {
+    return [this](record::work what, steady_clock::time_point until) { return recorder_.record(std::move(what), until); };
+  }
+
+  std::shared_ptr<http::service> callbacks_service() {
+    receive::callbacks::parts p;
+    p.settings = settings_;
+    p.record = record();
+    p.health = health_;
+    p.counts = std::make_shared<counted>(metrics_);
+    return std::make_shared<receive::callbacks>(std::move(p));
+  }
+
+  std::shared_ptr<http::service> api_service() {
+    api::dependencies d{*settings_,
+                        record(),
+                        pool_,
+                        *health_,
+                        [this] { return metrics_.render(); },
+                        [this](std::string actor) { return reload(std::move(actor)); }};
+    return std::make_shared<api::api_service>(std::move(d));
+  }
+
+  asio::awaitable<api::reloaded> reload(std::string actor) { co_return reloader_.reload(actor); }
+
+  void taken(const config::settings& s) {
+    metrics_.configure(labels_of(s));
+    callbacks_.set_limits(options_of(s, s.callbacks, "callbacks", metrics_));
+    api_.set_limits(options_of(s, s.api, "api", metrics_));
+  }
+
+  asio::awaitable<void> wait_for_signals() {
+    for (;;) {
+      const auto [failed, number] = co_await signals_.async_wait(quietly);
+      if (failed) co_return;
+      if (number == SIGHUP) {
+        reloader_.reload("SIGHUP");
+        continue;
+      }
+      log::info("draining", {{"signal", number == SIGTERM ? "SIGTERM" : "SIGINT"}});
+      co_await drain();
+      co_return;
+    }
+  }
+
+  asio::awaitable<void> drain() {
+    const auto s = settings_->get();
+    const auto until = steady_clock::now() + s->drain_timeout;
+    health_->begin_drain();
+    callbacks_.announce_drain();
+    api_.announce_drain();
+    asio::steady_timer timer(executor_);
+    timer.expires_after(std::min(s->drain_delay, s->drain_timeout));
+    co_await timer.async_wait(quietly);
+    callbacks_.drain();
+    api_.drain();
+    while (callbacks_.connections() + api_.connections() > 0 && steady_clock::now() < until) {
+      timer.expires_after(milliseconds(20));
+      co_await timer.async_wait(quietly);
+    }
+    co_await recorder_.drain(std::max(until, steady_clock::now() + milliseconds(100)));
+    callbacks_.stop();
+    api_.stop();
+    co_await upkeep_.stop(steady_clock::now() + milliseconds(500));
+    pool_.close();
+    log::info("drained");
+  }
+
+  asio::any_io_executor executor_;
+  std::shared_ptr<config::snapshot> settings_;
+  observe::metrics metrics_;
+  record::recorder recorder_;
+  postgres::pool pool_;
+  std::shared_ptr<readiness> health_;
+  reloader reloader_;
+  upkeep upkeep_;
+  http::server callbacks_, api_;
+  asio::signal_set signals_;
+  async::task_group tasks_;
+};
+
+}  // namespace
+
+int serve(std::shared_ptr<const config::settings> settings, const std::filesystem::path& file) {
+  log::init(settings->log_level, settings->log_format, log::stream::standard_output);
+  std::signal(SIGPIPE, SIG_IGN);
+  asio::io_context context(1);
+  try {
+    replica here(context, std::move(settings), file);
+    here.start();
+    context.run();
+  } catch (const boost::system::system_error& e) {
+    log::error("cannot listen", {{"error", e.code().message()}});
+    return 2;
+  }
+  return 0;
+}
+
+}  // namespace recibo::app

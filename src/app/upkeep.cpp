@@ -1,0 +1,137 @@
+#include "upkeep.hpp"
+
+#include "recibo/observe/log.hpp"
+#include "recibo/process/rematch.hpp"
+#include "recibo/storage/migrator.hpp"
+#include "recibo/verify/verifier.hpp"
+
+#include <algorithm>
+
+namespace recibo::app {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+namespace oid = postgres::oid;
+
+constexpr auto look_every = 1s, look_limit = 2s, rematch_every = 30s, measure_every = 15s, measure_limit = 5s;
+// How often partitions are made ahead; the function makes what is missing, and asks nothing more when nothing is.
+constexpr auto partitions_every = 1h;
+// Above so many operations their states are not counted: it would read the whole table.
+constexpr std::int64_t countable_operations_max = 1'000'000;
+
+const postgres::statement look_at_database{"look_at_database",
+                                           "SELECT clock_timestamp(), pg_is_in_recovery() OR "
+                                           "current_setting('transaction_read_only')::boolean, recibo.partition_horizon()",
+                                           {}};
+const postgres::statement ensure_partitions{"ensure_partitions", "SELECT recibo.ensure_partitions()", {}};
+const postgres::statement ages{
+    "ages",
+    "SELECT 'parked', extract(epoch FROM now() - min(parked_at))::text FROM recibo.parked UNION ALL "
+    "SELECT 'review', extract(epoch FROM now() - min(opened_at))::text FROM recibo.reviews WHERE status = 'open' UNION ALL "
+    "SELECT 'failed', extract(epoch FROM now() - min(first_seen_at))::text FROM recibo.failed_callbacks",
+    {}};
+const postgres::statement states{"states",
+                                 "SELECT provider, state, count(*) FROM recibo.operations WHERE "
+                                 "(SELECT reltuples FROM pg_class WHERE oid = 'recibo.operations'::regclass) <= $1 GROUP BY 1, 2",
+                                 {oid::int8}};
+
+// A quarter of the smallest tolerance that a provider asks for (decision 11).
+std::chrono::microseconds skew_max(const config::settings& s) {
+  std::chrono::microseconds smallest = verify::tolerance_default;
+  for (const auto& [name, p] : s.providers)
+    if (p.verify.timestamp && p.verify.timestamp->tolerance)
+      smallest = std::min<std::chrono::microseconds>(smallest, *p.verify.timestamp->tolerance);
+  return smallest / 4;
+}
+
+}  // namespace
+
+upkeep::upkeep(boost::asio::any_io_executor executor, parts p)
+    : parts_(p),
+      looking_(executor, "look at the database", look_every, [this] { return look(); }),
+      rematching_(executor, "re-match", rematch_every, [this] { return rematch(); }),
+      measuring_(executor, "gauges", measure_every, [this] { return measure(); }) {}
+
+void upkeep::start() {
+  looking_.start();
+  rematching_.start();
+  measuring_.start();
+}
+
+boost::asio::awaitable<void> upkeep::stop(steady_clock::time_point until) {
+  co_await looking_.stop(until);
+  co_await rematching_.stop(until);
+  co_await measuring_.stop(until);
+}
+
+boost::asio::awaitable<bool> upkeep::look() {
+  readiness::look seen;
+  seen.clock_skew_max = skew_max(*parts_.settings.get());
+  const auto until = steady_clock::now() + look_limit;
+  if (!schema_fits_) {
+    const auto state = co_await storage::schema_state(parts_.pool, until);
+    if (state) {
+      seen.reached = true;
+      schema_fits_ = state->fits;
+      seen.schema_why = state->why;
+    }
+  }
+  seen.schema_fits = schema_fits_;
+  if (schema_fits_) {
+    const auto before = now();
+    const auto found = co_await parts_.pool.query(look_at_database, {}, until);
+    const auto after = now();
+    seen.reached = found.has_value();
+    if (found) {
+      // Half the round trip is the best guess of when the server looked at its clock.
+      seen.clock_skew = before + (after - before) / 2 - found->time(0, 0);
+      seen.read_only = found->boolean(0, 1);
+      if (const auto horizon = found->time_or_null(0, 2))
+        seen.partitions_ahead = std::chrono::duration_cast<std::chrono::seconds>(*horizon - found->time(0, 0));
+      if (!seen.read_only && steady_clock::now() - partitions_checked_ > partitions_every) {
+        const auto made = co_await parts_.pool.query(ensure_partitions, {}, steady_clock::now() + measure_limit);
+        if (made) {
+          partitions_checked_ = steady_clock::now();
+          if (made->int4(0, 0) > 0) log::info("partitions made ahead", {{"count", made->int4(0, 0)}});
+        } else {
+          log::warn("partitions could not be made ahead", {{"code", code_word(made.error().code)}});
+        }
+      }
+    }
+  }
+  parts_.health.saw(std::move(seen));
+  const auto pool = parts_.pool.state();
+  parts_.metrics.db_connections("idle", pool.idle);
+  parts_.metrics.db_connections("busy", pool.busy);
+  parts_.metrics.db_connections("connecting", pool.connecting);
+  parts_.metrics.db_connections("waiting", pool.waiting);
+  parts_.metrics.db_connections("writer", parts_.recorder.state().writers_connected);
+  co_return false;
+}
+
+boost::asio::awaitable<bool> upkeep::rematch() {
+  if (!schema_fits_) co_return false;
+  const process::record_function record = [this](record::work what, steady_clock::time_point until) {
+    return parts_.recorder.record(std::move(what), until);
+  };
+  const int done = co_await process::rematch_once(parts_.pool, parts_.settings, record);
+  co_return done >= 100;
+}
+
+boost::asio::awaitable<bool> upkeep::measure() {
+  if (!schema_fits_) co_return false;
+  const auto found = co_await parts_.pool.query(ages, {}, steady_clock::now() + measure_limit);
+  if (found)
+    for (int i = 0; i < found->size(); ++i)
+      parts_.metrics.oldest_age(found->text(i, 0), found->is_null(i, 1) ? 0.0 : std::stod(found->string(i, 1)));
+  postgres::parameters with;
+  with.int8(countable_operations_max);
+  const auto counted = co_await parts_.pool.query(states, std::move(with), steady_clock::now() + measure_limit);
+  if (counted)
+    for (int i = 0; i < counted->size(); ++i)
+      parts_.metrics.operations(counted->text(i, 0), counted->text(i, 1), static_cast<double>(counted->int8(i, 2)));
+  co_return false;
+}
+
+}  // namespace recibo::app

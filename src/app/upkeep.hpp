@@ -1,0 +1,46 @@
+// What a replica does for itself at intervals: looks at the database, keeps partitions ahead, re-matches parked
+// callbacks, refreshes gauges.
+#pragma once
+
+#include "readiness.hpp"
+#include "recibo/async/worker.hpp"
+#include "recibo/config/snapshot.hpp"
+#include "recibo/observe/metrics.hpp"
+#include "recibo/postgres/pool.hpp"
+#include "recibo/record/recorder.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <memory>
+
+namespace recibo::app {
+
+// Lives on one thread; everything it is given outlives it.
+class upkeep {
+ public:
+  struct parts {
+    const config::snapshot& settings;
+    postgres::pool& pool;
+    record::recorder& recorder;
+    readiness& health;
+    observe::metrics& metrics;
+  };
+  upkeep(boost::asio::any_io_executor executor, parts p);
+
+  void start();
+  boost::asio::awaitable<void> stop(std::chrono::steady_clock::time_point until);
+
+ private:
+  boost::asio::awaitable<bool> look();
+  boost::asio::awaitable<bool> rematch();
+  boost::asio::awaitable<bool> measure();
+
+  parts parts_;
+  bool schema_fits_ = false;
+  std::chrono::steady_clock::time_point partitions_checked_{};
+  async::worker looking_, rematching_, measuring_;
+};
+
+}  // namespace recibo::app
