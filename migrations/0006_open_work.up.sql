@@ -24,7 +24,6 @@ CREATE TABLE recibo.reviews (
   resolved_by text,
   resolution text,
   reason text,
-  CONSTRAINT reviews_once UNIQUE (operation, kind, digest),
   CONSTRAINT reviews_resolved_at CHECK ((status = 'resolved') = (resolved_at IS NOT NULL))
 ) WITH (fillfactor = 80);
 COMMENT ON TABLE recibo.reviews IS 'Exceptions that a person must decide; resolving one is an event with actor and reason (R25).';
@@ -48,6 +47,8 @@ COMMENT ON COLUMN recibo.reviews.resolved_at IS 'When it was resolved.';
 COMMENT ON COLUMN recibo.reviews.resolved_by IS 'By whom.';
 COMMENT ON COLUMN recibo.reviews.resolution IS 'What was decided.';
 COMMENT ON COLUMN recibo.reviews.reason IS 'Why.';
+CREATE INDEX reviews_operation ON recibo.reviews (operation, digest);
+CREATE UNIQUE INDEX reviews_open_once ON recibo.reviews (operation, kind, digest) WHERE status = 'open';
 CREATE INDEX reviews_open ON recibo.reviews (id) WHERE status = 'open';
 
 CREATE TABLE recibo.failed_callbacks (

@@ -33,8 +33,9 @@ struct context {
 };
 
 // Loads ctx.config for a command. Prints warnings, and problems if there are any, to ctx.err as
-// `file:line:column: error: message`; then returns nullptr with ctx.exit_code = exit_wrong.
-std::shared_ptr<const config::settings> load_settings(context& ctx);
+// `file:line:column: error: message`; then returns nullptr with ctx.exit_code = exit_wrong. So does a configuration
+// without database.url when the command `needs_database`.
+std::shared_ptr<const config::settings> load_settings(context& ctx, bool needs_database = false);
 
 // Each adds its subcommand (or family of them) to `app`. The work happens in the subcommand's callback, which sets
 // ctx.exit_code and does not throw. `--config` is added to each of them afterwards: do not declare it.

@@ -218,7 +218,8 @@ void read_content(reading& r, section& s, verify::scheme& scheme) {
   }
   std::string text;
   if (signed_text && read_text(r, signed_text, text, 1024)) {
-    if (const auto why = parse_signed_template(text, scheme.content)) r.error(signed_text.at, "signed: " + *why);
+    if (const auto why = parse_signed_template(text, scheme.content))
+      r.error(signed_text.at, "signed: " + (signed_text.value->expanded ? "cannot be read as a template" : *why));
   }
   for (const field& part : elements(r, content)) read_part(r, part, scheme.content);
   const position at = signed_text ? signed_text.at : content.at;

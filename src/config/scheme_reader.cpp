@@ -109,7 +109,8 @@ bool read_keys(reading& r, section& s, std::string_view provider, const verify::
       continue;
     }
     // A short text that happens to be base64 is most likely not the secret that the provider showed.
-    if ((scheme->name == "standard-webhooks" || scheme->name == "svix") && (key->reveal().size() < 24 || key->reveal().size() > 64)) {
+    if ((scheme->name == "standard-webhooks" || scheme->name == "svix") &&
+        (key->reveal().size() < 24 || key->reveal().size() > 64)) {
       r.error(one.at, "secrets: this secret does not hold the 24 to 64 bytes that Standard Webhooks asks for");
       good = false;
       continue;

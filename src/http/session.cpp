@@ -77,11 +77,11 @@ void session::idle(std::unique_ptr<session> self) {
     self->idle_ = false;
     self->until_ = time_point::max();
     if (!self->has_request(ec)) return;
-    listener& of = *self->of_;
+    const std::shared_ptr<listener> of = self->of_;
     try {
-      of.spawn(run(std::move(self)));
+      of->spawn(run(std::move(self)));
     } catch (const std::exception& e) {
-      log::error("a connection is dropped", {{"listener", of.options->name}, {"what", e.what()}});
+      log::error("a connection is dropped", {{"listener", of->options->name}, {"what", e.what()}});
     }
   });
 }

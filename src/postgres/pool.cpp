@@ -29,9 +29,8 @@ struct waiting {
   waiting(const asio::any_io_executor& executor, deadline until) : wake(executor), limit(until) {}
   asio::steady_timer wake;
   deadline limit;
-  bool answered() const noexcept { return given || failed; }
-  std::unique_ptr<connection> given;
-  bool failed = false;
+  std::unique_ptr<connection> given;  // null in an answer: there is none
+  bool answered = false;              // from then on it does not count as waiting
 };
 
 }  // namespace
@@ -60,6 +59,7 @@ struct pool::impl : std::enable_shared_from_this<impl> {
   asio::awaitable<result<lease>> check_out(deadline until);
   void take_back(std::unique_ptr<connection> c);
   void hand_on(std::unique_ptr<connection> c);
+  void answer(waiting& w);
   void connect_if_wanted();
   asio::awaitable<void> attempt();
   void fail_waiting();
@@ -104,7 +104,7 @@ asio::awaitable<result<pool::impl::lease>> pool::impl::check_out(deadline until)
     place& operator=(const place&) = delete;
     ~place() {
       auto given = std::move((*at)->given);
-      if (!given && !(*at)->failed) of.node.waits_no_more();
+      if (!(*at)->answered) of.node.waits_no_more();
       of.queue.erase(at);
       if (given) of.take_back(std::move(given));  // cancelled just when one came
     }
@@ -114,7 +114,7 @@ asio::awaitable<result<pool::impl::lease>> pool::impl::check_out(deadline until)
   waiting mine(executor, node.nobody_returns() ? std::min(until, steady_clock::now() + patience) : until);
   const place held(*this, &mine);
   connect_if_wanted();
-  while (!mine.answered() && steady_clock::now() < mine.limit) {
+  while (!mine.answered && steady_clock::now() < mine.limit) {
     mine.wake.expires_at(mine.limit);
     co_await mine.wake.async_wait(asio::as_tuple(asio::use_awaitable));
   }
@@ -137,15 +137,20 @@ void pool::impl::take_back(std::unique_ptr<connection> c) {
 
 // Counted as idle until now.
 void pool::impl::hand_on(std::unique_ptr<connection> c) {
-  const auto first = std::find_if(queue.begin(), queue.end(), [](const waiting* w) { return !w->answered(); });
+  const auto first = std::find_if(queue.begin(), queue.end(), [](const waiting* w) { return !w->answered; });
   if (first == queue.end()) {
     idle.push_back(std::move(c));
     return;
   }
   node.took();
-  node.waits_no_more();
   (*first)->given = std::move(c);
-  (*first)->wake.cancel();
+  answer(**first);
+}
+
+void pool::impl::answer(waiting& w) {
+  node.waits_no_more();
+  w.answered = true;
+  w.wake.cancel();
 }
 
 void pool::impl::connect_if_wanted() {
@@ -187,10 +192,8 @@ asio::awaitable<void> pool::impl::attempt() {
 
 void pool::impl::fail_waiting() {
   for (auto* w : queue) {
-    if (w->answered()) continue;
-    w->failed = true;
-    node.waits_no_more();
-    w->wake.cancel();
+    if (w->answered) continue;
+    answer(*w);
   }
 }
 

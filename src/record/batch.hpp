@@ -2,7 +2,7 @@
 // pipelines and reads their answers, so that the writer is all that waits (write path, "Shape").
 //
 //   first look     lock the operations, read keys, aliases, failed callbacks         one round trip
-//   second look    only what the first left open: busy or absent, older workflows    none, mostly
+//   next looks     only what the first left open: busy or absent, older workflows    none, mostly
 //   decide         in order of arrival, against what the previous one left (rule 4)
 //   writes         every row, one statement a table; the caller adds COMMIT
 #pragma once
@@ -35,8 +35,8 @@ class batch final : public plan {
 
   void append_first_look(storage::checked_pipeline& to) override;
   void take_first_look(std::vector<postgres::rows>& answers, std::size_t at) override;
-  bool append_second_look(storage::checked_pipeline& to) override;
-  result<void> take_second_look(std::vector<postgres::rows>& answers, std::size_t at) override;
+  bool append_next_look(storage::checked_pipeline& to) override;
+  result<void> take_next_look(std::vector<postgres::rows>& answers, std::size_t at) override;
   void decide(sys_micros at) override;
   void append_writes(storage::checked_pipeline& to) override;
   void committed() override;
@@ -137,7 +137,11 @@ class batch final : public plan {
     reviews
   };
   void take(look what, const postgres::rows& from);
-  std::vector<look> first_look_, second_look_;
+  void take_keys();
+  void plan_next_look();
+  void plan_parked_look();
+  int looks_ = 1;
+  std::vector<look> first_look_, next_look_;
 
   // What was found.
   std::deque<in_hand> operations_;

@@ -297,7 +297,6 @@ void batch::open_review(const callback& c, in_hand& o, std::string_view kind, co
   known.kind = kind;
   known.digest = c.content_digest;
   known.delivery = c.id;
-  known.detail = detail;
   // The same content may have opened the same review under another key: then it is the same exception, seen again.
   const auto [it, fresh] =
       reviews_.emplace(std::tuple{o.row.id, std::string(kind), c.content_digest}, std::pair{std::move(known), 0});

@@ -161,6 +161,8 @@ void batch::take(look what, const postgres::rows& from) {
       break;
     case look::reviews:
       for (auto& r : storage::read_reviews(from)) {
+        // A resolved one is done: the same again opens a new one. A conflict is kept once, whatever became of it.
+        if (!r.open && r.kind != to_string(transition::review_kind::conflict)) continue;
         const std::tuple name{r.operation, r.kind, r.digest};
         reviews_.insert_or_assign(name, std::pair{std::move(r), 0});
       }
@@ -170,16 +172,10 @@ void batch::take(look what, const postgres::rows& from) {
 
 void batch::take_first_look(std::vector<postgres::rows>& answers, std::size_t at) {
   for (const auto what : first_look_) take(what, answers.at(at++));
-  for (auto& k : key_rows_) {
-    if (const auto o = by_id_.find(k.operation); o != by_id_.end()) {
-      auto key = k.key;
-      o->second->keys.emplace(std::move(key), std::move(k));
-    }
-  }
-  key_rows_.clear();
+  take_keys();
 }
 
-bool batch::append_second_look(storage::checked_pipeline& to) {
+void batch::plan_next_look() {
   const auto learn_for = [&](const in_hand& o, const std::vector<std::string>& references) {
     for (auto& name : unknown_references(o.row.provider, references)) learning_.push_back(std::move(name));
   };
@@ -198,8 +194,9 @@ bool batch::append_second_look(storage::checked_pipeline& to) {
       const auto claim = o->keys.find(c->key);
       // A key of an operation that was found by alias is not read yet: its conflicts are looked up on suspicion.
       if (c->request_id.empty()) alias_keys_.push_back({o->row.id, c->key});
-      if (c->request_id.empty() || (claim != o->keys.end() && claim->second.content_digest != c->content_digest))
-        conflicts_.push_back({o->row.id, to_string(transition::review_kind::conflict), c->content_digest});
+      const bool may_conflict =
+          c->request_id.empty() || (claim != o->keys.end() && claim->second.content_digest != c->content_digest);
+      if (may_conflict || o->row.review_open) conflicts_.push_back({o->row.id, c->content_digest});
     } else if (const auto* e = std::get_if<event>(w)) {
       miss(e->request_id);
       if (const auto* o = find(e->request_id)) {
@@ -213,16 +210,36 @@ bool batch::append_second_look(storage::checked_pipeline& to) {
       miss(m->request_id);
     }
   }
-  // What waits for a registration or a re-match is decided with it: its keys and conflicts are needed too.
-  for (const auto& [id, p] : parked_) {
-    const auto* o = p.row.request_id ? find(*p.row.request_id) : nullptr;
-    if (!o || o->created) continue;
-    alias_keys_.push_back({o->row.id, p.row.key});
-    conflicts_.push_back({o->row.id, to_string(transition::review_kind::conflict), p.row.content_digest});
-  }
   const config::settings none;
   for (const auto& o : operations_) {
     if (!workflows_.find(o.row.workflow, none)) unknown_workflows_.push_back(o.row.workflow);
+  }
+}
+
+// What is parked for operations that exist is decided with the batch: its keys and reviews are needed too.
+void batch::plan_parked_look() {
+  if (parked_.empty()) return;
+  for (const auto& o : operations_) {
+    for (const auto& [id, p] : parked_) {
+      if (p.row.provider != o.row.provider || (p.row.request_id && *p.row.request_id != o.row.request_id)) continue;
+      alias_keys_.push_back({o.row.id, p.row.key});
+      conflicts_.push_back({o.row.id, p.row.content_digest});
+    }
+  }
+}
+
+bool batch::append_next_look(storage::checked_pipeline& to) {
+  next_look_.clear();
+  learning_.clear();
+  missing_.clear();
+  unknown_workflows_.clear();
+  alias_keys_.clear();
+  conflicts_.clear();
+  switch (++looks_) {
+    case 2: plan_next_look(); break;
+    // The second look may have found parked callbacks, under references that are about to be learned.
+    case 3: plan_parked_look(); break;
+    default: return false;
   }
   sort_unique(missing_, std::less<>());
   sort_unique(unknown_workflows_, std::less<>());
@@ -239,44 +256,49 @@ bool batch::append_second_look(storage::checked_pipeline& to) {
     tried_locks_.insert(tried_locks_.end(), locks.begin(), locks.end());
     sort_unique(tried_locks_, std::less<>());
     storage::append_try_locks(to, locks);
-    second_look_.push_back(look::meet);
+    next_look_.push_back(look::meet);
     storage::append_find_aliases(to, names);
-    second_look_.push_back(look::aliases);
+    next_look_.push_back(look::aliases);
     storage::append_find_parked(to, learning_);
-    second_look_.push_back(look::parked);
+    next_look_.push_back(look::parked);
   }
   if (!missing_.empty()) {
     storage::append_existing(to, missing_);
-    second_look_.push_back(look::existing);
+    next_look_.push_back(look::existing);
   }
   if (!unknown_workflows_.empty()) {
     storage::append_find_workflows(to, unknown_workflows_);
-    second_look_.push_back(look::workflows);
+    next_look_.push_back(look::workflows);
   }
   if (!alias_keys_.empty()) {
     storage::append_find_operation_keys(to, alias_keys_);
-    second_look_.push_back(look::alias_keys);
+    next_look_.push_back(look::alias_keys);
   }
   if (!conflicts_.empty()) {
     storage::append_find_reviews(to, conflicts_);
-    second_look_.push_back(look::reviews);
+    next_look_.push_back(look::reviews);
   }
-  return !second_look_.empty();
+  // Nothing to ask in the second look may still leave something for the third.
+  return !next_look_.empty() || (looks_ == 2 && append_next_look(to));
 }
 
-result<void> batch::take_second_look(std::vector<postgres::rows>& answers, std::size_t at) {
-  for (const auto what : second_look_) take(what, answers.at(at++));
-  for (auto& k : key_rows_) {
-    if (const auto o = by_id_.find(k.operation); o != by_id_.end()) {
-      auto key = k.key;
-      o->second->keys.emplace(std::move(key), std::move(k));
-    }
-  }
-  key_rows_.clear();
+result<void> batch::take_next_look(std::vector<postgres::rows>& answers, std::size_t at) {
+  for (const auto what : next_look_) take(what, answers.at(at++));
+  take_keys();
   const config::settings none;
   for (const auto key : unknown_workflows_)
     if (!workflows_.find(key, none)) return error(transient::our_fault, "a stored workflow cannot be read");
   return {};
+}
+
+void batch::take_keys() {
+  for (auto& k : key_rows_) {
+    const auto o = by_id_.find(k.operation);
+    if (o == by_id_.end()) continue;
+    auto key = k.key;
+    o->second->keys.emplace(std::move(key), std::move(k));
+  }
+  key_rows_.clear();
 }
 
 batch::in_hand* batch::find(std::string_view request_id) {

@@ -22,8 +22,8 @@ class park final : public plan {
 
   void append_first_look(storage::checked_pipeline& to) override;
   void take_first_look(std::vector<postgres::rows>& answers, std::size_t at) override;
-  bool append_second_look(storage::checked_pipeline&) override { return false; }
-  result<void> take_second_look(std::vector<postgres::rows>&, std::size_t) override { return {}; }
+  bool append_next_look(storage::checked_pipeline&) override { return false; }
+  result<void> take_next_look(std::vector<postgres::rows>&, std::size_t) override { return {}; }
   void decide(sys_micros at) override;
   void append_writes(storage::checked_pipeline& to) override;
   void committed() override {}

@@ -36,10 +36,10 @@ class plan {
   virtual void append_first_look(storage::checked_pipeline& to) = 0;
   // `at`: index of the first look's first answer.
   virtual void take_first_look(std::vector<postgres::rows>& answers, std::size_t at) = 0;
-  // False: nothing more has to be looked at.
-  virtual bool append_second_look(storage::checked_pipeline& to) = 0;
+  // Called until it says false: nothing more has to be looked at.
+  virtual bool append_next_look(storage::checked_pipeline& to) = 0;
   // transient::our_fault   what was found makes no sense
-  virtual result<void> take_second_look(std::vector<postgres::rows>& answers, std::size_t at) = 0;
+  virtual result<void> take_next_look(std::vector<postgres::rows>& answers, std::size_t at) = 0;
   virtual void decide(sys_micros at) = 0;
   virtual void append_writes(storage::checked_pipeline& to) = 0;
   // After the commit.

@@ -179,11 +179,12 @@ boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entr
   if (!seen.ok()) co_return co_await failed(entries, seen, false, which);
   b.take_first_look(seen.answers, looks_from);
 
-  storage::checked_pipeline second;
-  if (b.append_second_look(second)) {
-    auto more = co_await session_->run(second.statements, steady_clock::now() + run_deadline);
+  for (;;) {
+    storage::checked_pipeline next;
+    if (!b.append_next_look(next)) break;
+    auto more = co_await session_->run(next.statements, steady_clock::now() + run_deadline);
     if (!more.ok()) co_return co_await failed(entries, more, false, which);
-    const auto taken = b.take_second_look(more.answers, 0);
+    const auto taken = b.take_next_look(more.answers, 0);
     if (!taken) {
       co_await session_->rollback(steady_clock::now() + run_deadline);
       finish_all(entries, taken.error());
@@ -292,7 +293,7 @@ boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entri
   const auto rolled_back = co_await session_->rollback(steady_clock::now() + run_deadline);
   if (!rolled_back.ok() || !session_->usable()) lose_session();
   if (kind == postgres::fault::race) {
-    log::debug("race", {{"constraint", o.refused->constraint}});
+    log::debug("another transaction was faster", {{"constraint", o.refused->constraint}});
     co_return end::again;
   }
   if (kind == postgres::fault::transient) {

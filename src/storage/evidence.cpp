@@ -40,11 +40,11 @@ const statement insert_reviews{
     {oid::uuid_array, oid::uuid_array, oid::text_array, oid::bytea_array, oid::uuid_array, oid::uuid_array, oid::bytea_array,
      oid::text_array, oid::text_array, oid::text_array, oid::timestamptz_array}};
 
-const statement find_reviews{
-    "find_reviews",
-    "SELECT r.id, r.operation, r.kind, r.digest, r.delivery, r.detail FROM unnest($1, $2, $3) AS w(operation, kind, digest) "
-    "JOIN recibo.reviews r ON r.operation = w.operation AND r.kind = w.kind AND r.digest = w.digest",
-    {oid::uuid_array, oid::text_array, oid::bytea_array}};
+const statement find_reviews{"find_reviews",
+                             "SELECT r.id, r.operation, r.kind, r.digest, r.delivery, r.status = 'open' "
+                             "FROM unnest($1, $2) AS w(operation, digest) "
+                             "JOIN recibo.reviews r ON r.operation = w.operation AND r.digest = w.digest",
+                             {oid::uuid_array, oid::bytea_array}};
 
 const statement repeat_reviews{"repeat_reviews",
                                "WITH changed AS (UPDATE recibo.reviews r SET count = r.count + u.times, last_seen_at = u.at "
@@ -151,14 +151,13 @@ void new_reviews::add(const review_row& r) {
 }
 
 void append_find_reviews(checked_pipeline& to, const std::vector<review_name>& names) {
-  binary_array operations(oid::uuid), kinds(oid::text), digests(oid::bytea);
+  binary_array operations(oid::uuid), digests(oid::bytea);
   for (const auto& n : names) {
     operations.add(n.operation.binary());
-    kinds.add(n.kind);
     digests.add(binary(n.digest));
   }
   parameters with;
-  with.array(std::move(operations)).array(std::move(kinds)).array(std::move(digests));
+  with.array(std::move(operations)).array(std::move(digests));
   to.add(find_reviews, std::move(with));
 }
 
@@ -166,7 +165,7 @@ std::vector<known_review> read_reviews(const postgres::rows& from) {
   std::vector<known_review> out;
   for (int i = 0; i < from.size(); ++i)
     out.push_back({from.id<review_id>(i, 0), from.id<operation_id>(i, 1), from.string(i, 2), digest_at(from, i, 3),
-                   from.id<delivery_id>(i, 4), from.string(i, 5)});
+                   from.id<delivery_id>(i, 4), from.boolean(i, 5)});
   return out;
 }
 

@@ -339,7 +339,7 @@ test('the timeline tells everything, oldest first', async () => {
     [['progress', 'accepted', 'processing', answers[0].json.delivery_id], ['complete', 'processing', 'completed', answers[2].json.delivery_id]],
   );
   assert.equal(entries.filter((entry) => entry.kind === 'review').length, 1);
-  const kinds = ['accepted', 'delivery', 'transition', 'notification', 'status_check', 'reconciliation', 'review', 'correction', 'replay'];
+  const kinds = ['accepted', 'delivery', 'transition', 'notification', 'status_check', 'reconciliation', 'review', 'correction', 'replay', 'payload_access'];
   assert.ok(entries.every((entry) => kinds.includes(entry.kind)), JSON.stringify(entries.map((e) => e.kind)));
   assert.equal(JSON.stringify(entries).includes('occurred_at":"2026-10-01T10:00:00Z","note'), false, 'no payload');
 });

@@ -62,10 +62,9 @@ struct new_reviews {
   void add(const review_row& r);
 };
 
-// Reviews that are there already for the same content, open or resolved: the same again raises the count.
+// Reviews that are there already for the same content: of any kind, open or resolved.
 struct review_name {
   operation_id operation;
-  std::string_view kind;
   sha256_digest digest;
 };
 struct known_review {
@@ -74,7 +73,7 @@ struct known_review {
   std::string kind;
   sha256_digest digest{};
   delivery_id delivery;
-  std::string detail;
+  bool open = true;
 };
 void append_find_reviews(checked_pipeline& to, const std::vector<review_name>& names);
 std::vector<known_review> read_reviews(const postgres::rows& from);

@@ -286,9 +286,7 @@ TEST_F(Pool, MayGoWhileItConnects) {
 }
 
 TEST(PoolOutage, StoppedDatabaseFailsFastAndComesBackWithoutARestart) {
-  test::cluster::options o;
-  o.fsync = true;
-  test::cluster server(o);
+  test::cluster server;
   with_pool(secret(server.url()), 4, [&](pool& p) -> asio::awaitable<void> {
     for (const auto how : {test::cluster::how::fast, test::cluster::how::immediate}) {
       const auto before = co_await ask(p, 1);

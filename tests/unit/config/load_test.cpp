@@ -194,7 +194,7 @@ api: {tokens: [{name: "${BAD}", role: "${BAD}", sha256: "${BAD}", expires: "${BA
 destinations:
   d: {url: "${BAD}", secret: "${BAD}", events: ["${BAD}"], allow: ["${BAD}"]}
 )",
-                      {{"BAD", "canary {value"}});
+                      {{"BAD", "canary {canary}"}});
   EXPECT_GT(l.problems.size(), 12u);
   for (const auto& line : lines_of(l.problems)) EXPECT_THAT(line, Not(HasSubstr("canary")));
   for (const auto& line : lines_of(l.warnings)) EXPECT_THAT(line, Not(HasSubstr("canary")));

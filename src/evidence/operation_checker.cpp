@@ -1,0 +1,276 @@
+#include "operation_checker.hpp"
+
+#include "recibo/core/json_value.hpp"
+#include "recibo/evidence/facts.hpp"
+#include "recibo/transition/disposition.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace recibo::evidence {
+namespace {
+
+using storage::verify_fact;
+
+// IDs may be ahead of the clock by this much (core/ids.hpp).
+constexpr std::chrono::seconds id_tolerance{10};
+
+// References that a callback taught in the very batch that registered the operation bear the same time as the registered
+// ones: among so few, every subset is tried.
+constexpr std::size_t doubtful_references_max = 8;
+
+moved move_of(const verify_fact& f) {
+  moved m;
+  m.event = f.event;
+  m.from = f.from;
+  m.to = f.to;
+  m.version = f.version;
+  m.item_id = f.item_id;
+  m.result = f.result;
+  return m;
+}
+
+std::string quoted(std::string_view word) { return "'" + std::string(word) + "'"; }
+
+}  // namespace
+
+operation_checker::operation_checker(const storage::verify_operation& o, const transition::workflow* table, const storage::horizon& oldest,
+                                     teller tell)
+    : operation_(o), table_(table), oldest_(oldest), tell_(std::move(tell)), chain_(o.id) {
+  if (table_ == nullptr) {
+    tell_("workflows", "its workflow version is not on record");
+  } else {
+    now_.state = table_->initial();
+  }
+}
+
+void operation_checker::tell_at(const verify_fact& f, std::string_view rule, std::string_view what) {
+  tell_(rule, "fact " + std::to_string(f.sequence) + ": " + std::string(what));
+}
+
+void operation_checker::next(const verify_fact& f) {
+  if (f.kind == kind_accept) {
+    check_accept(f);
+  } else if (f.kind == kind_delivery) {
+    check_delivery(f);
+  } else if (f.kind == kind_event) {
+    check_event(f);
+  } else if (f.kind == kind_payload_access) {
+    if (!f.access_recorded) tell_at(f, "references", "no row of payload_accesses says the same");
+    if (f.has_transition) tell_at(f, "transitions", "a payload access moved something");
+  } else {
+    tell_at(f, "chain", "its kind is not known");
+  }
+  if (f.has_transition) check_move(f);
+  check_outbox(f);
+  follow_chain(f, recompute(f));
+}
+
+void operation_checker::check_accept(const verify_fact& f) {
+  if (f.sequence != first_sequence) tell_at(f, "chain", "an operation is accepted once, with its first fact");
+  accepted_at_ = f.at;
+  if (operation_.registered && f.actor != operation_.client) tell_at(f, "registration", "the actor is not the client of the registration");
+  if (f.has_transition) tell_at(f, "transitions", "an acceptance moved something");
+}
+
+void operation_checker::check_delivery(const verify_fact& f) {
+  if (!f.delivery) return tell_at(f, "deliveries", "it names no delivery");
+  if (!f.has_delivery) {
+    if (*f.delivery < oldest_.deliveries) {
+      ++retired_;
+      return;
+    }
+    return tell_at(f, "deliveries", "delivery " + to_string(*f.delivery) + " does not exist");
+  }
+  const auto id = to_string(*f.delivery);
+  if (f.delivery_operation && *f.delivery_operation != operation_.id) tell_at(f, "deliveries", "delivery " + id + " is of another operation");
+  if (f.provider != operation_.provider) tell_at(f, "deliveries", "delivery " + id + " is of another provider");
+  if (f.actor != f.provider) tell_at(f, "deliveries", "the actor is not the provider of the delivery");
+  const auto apart = uuid_v7_time(f.delivery->bytes) - f.received_at;
+  if (apart > id_tolerance || apart < -id_tolerance) tell_at(f, "deliveries", "delivery " + id + " was received at another time than its ID says");
+  if (!f.has_payload) {
+    if (!(f.payload < oldest_.payloads)) tell_at(f, "payloads", "the payload of delivery " + id + " does not exist");
+  } else if (f.payload_digest != f.body_digest) {
+    tell_at(f, "payloads", "the payload of delivery " + id + " has other bytes than it says");
+  }
+  check_claim(f);
+}
+
+// Invariant 2: the claimant holds its key; a repetition or a conflict has one to repeat or contradict.
+void operation_checker::check_claim(const verify_fact& f) {
+  if (f.key.empty()) return;
+  const auto id = to_string(*f.delivery);
+  const auto word = transition::parse_disposition(f.disposition);
+  if (!word) return tell_at(f, "deliveries", "delivery " + id + " has a disposition that is not known");
+  if (transition::claims_key(*word)) {
+    if (f.key_holder != f.delivery) tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and does not hold its key");
+  } else if (*word == transition::disposition::duplicate || *word == transition::disposition::conflict) {
+    if (!f.key_holder) tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and nobody holds its key");
+    if (f.key_holder == f.delivery) tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and holds the key");
+  }
+}
+
+void operation_checker::check_event(const verify_fact& f) {
+  if (!f.has_transition) return tell_at(f, "transitions", "an event moved nothing");
+  if (f.transition_actor != f.actor) tell_at(f, "transitions", "the transition has another actor");
+  if (f.actor_kind == transition::to_string(transition::actor_kind::provider)) tell_at(f, "transitions", "a provider's event came without a delivery");
+}
+
+// Invariant 3: the table allows the move, from where the operation or item stood.
+void operation_checker::check_move(const verify_fact& f) {
+  if (f.transition_at != f.at) tell_at(f, "transitions", "the transition has another time");
+  const bool by_delivery = f.kind == kind_delivery;
+  if (by_delivery && (f.actor_kind != transition::to_string(transition::actor_kind::provider) || f.transition_actor != f.actor)) {
+    tell_at(f, "transitions", "the transition of a delivery has another actor");
+  }
+  if (by_delivery ? f.transition_delivery != f.delivery : f.transition_delivery.has_value()) {
+    tell_at(f, "transitions", "the transition names another delivery");
+  }
+  if (table_ == nullptr) return;
+  auto& at = f.item_id.empty() ? now_ : items_.try_emplace(f.item_id, position{table_->initial(), 0}).first->second;
+  if (f.from != at.state) tell_at(f, "transitions", "it moves from " + quoted(f.from) + " while the state was " + quoted(at.state));
+  if (f.version != at.version + 1) tell_at(f, "transitions", "version " + std::to_string(f.version) + " follows " + std::to_string(at.version));
+  const auto* move = table_->find_move(f.from, f.event);
+  const auto who = transition::parse_actor_kind(f.actor_kind);
+  if (move == nullptr || move->to != f.to) {
+    tell_at(f, "transitions", "the table has no move from " + quoted(f.from) + " by " + quoted(f.event) + " to " + quoted(f.to));
+  } else if (!who || (!move->permits(*who) && !(*who == transition::actor_kind::operator_ && move->permits(transition::actor_kind::client)))) {
+    tell_at(f, "transitions", "the table does not allow " + quoted(f.event) + " to a " + f.actor_kind);
+  } else if (!move->evidence.empty() && f.kind == kind_event && *who != transition::actor_kind::clock && f.evidence.empty()) {
+    tell_at(f, "transitions", "the table asks for evidence and there is none");
+  }
+  at.state = f.to;
+  at.version = f.version;
+}
+
+// Invariant 4.
+void operation_checker::check_outbox(const verify_fact& f) {
+  if (f.has_transition && f.outbox_rows != f.notifications) {
+    tell_at(f, "outbox", std::to_string(f.notifications) + " notifications were written with the transition, and there are " + std::to_string(f.outbox_rows));
+  }
+  if (f.outbox_strangers > 0) tell_at(f, "outbox", "a notification of another type than the fact's");
+}
+
+// nullopt: the rows that it is about are not there any more.
+std::optional<sha256_digest> operation_checker::recompute(const verify_fact& f) {
+  if (f.kind == kind_accept) {
+    if (!operation_.registered) return std::nullopt;
+    accepted a;
+    a.sequence = f.sequence;
+    a.at = f.at;
+    a.request_id = operation_.request_id;
+    a.provider = operation_.provider;
+    a.client = operation_.client;
+    a.workflow = operation_.workflow;
+    a.intent = operation_.intent;
+    a.state = table_ ? std::string_view(table_->initial()) : std::string_view();
+    return fact_digest(f.operation, accept_fact(a));
+  }
+  if (f.kind == kind_delivery) {
+    if (!f.delivery || !f.has_delivery) return std::nullopt;
+    delivered d;
+    d.sequence = f.sequence;
+    d.at = f.at;
+    d.provider = f.provider;
+    d.delivery = *f.delivery;
+    d.disposition = f.disposition;
+    d.key = f.key;
+    d.body_digest = f.body_digest;
+    d.secret = f.secret;
+    d.answer_status = static_cast<int>(f.answer_status);
+    if (f.has_transition) d.move = move_of(f);
+    return fact_digest(f.operation, delivery_fact(d));
+  }
+  if (f.kind == kind_payload_access) {
+    payload_seen p;
+    p.sequence = f.sequence;
+    p.at = f.at;
+    p.actor = f.actor;
+    if (f.delivery) p.delivery = *f.delivery;
+    return fact_digest(f.operation, payload_access_fact(p));
+  }
+  raised r;
+  r.sequence = f.sequence;
+  r.at = f.at;
+  r.who = transition::parse_actor_kind(f.actor_kind).value_or(transition::actor_kind::client);
+  r.actor = f.actor;
+  r.move = move_of(f);
+  r.reason = f.reason;
+  const auto evidence = f.evidence.empty() ? result<std::string>(std::string()) : canonical_json(f.evidence);
+  if (evidence) r.evidence = *evidence;
+  return fact_digest(f.operation, event_fact(r));
+}
+
+// Invariant 5.
+void operation_checker::follow_chain(const verify_fact& f, const std::optional<sha256_digest>& recomputed) {
+  if (chain_broken_) return;
+  if (const auto why = chain_.next(f.sequence, recomputed.value_or(f.digest), f.digest, f.hash)) {
+    chain_broken_ = true;
+    tell_("chain", *why);
+  }
+}
+
+void operation_checker::check_registration(const std::vector<storage::verify_item>& items) {
+  const auto& o = operation_;
+  if (!o.registered) return tell_("registration", "it has no registration");
+  const auto metadata = canonical_json(o.metadata);
+  if (table_ == nullptr || !metadata) return;
+
+  // Those that were learned with the acceptance are certain only where they are all there are.
+  std::vector<std::string> doubtful, certain;
+  for (const auto& a : o.aliases) {
+    if (accepted_at_ && a.learned_at != *accepted_at_) continue;
+    if (o.reference == a.name) {
+      certain.push_back(a.name);
+    } else {
+      doubtful.push_back(a.name);
+    }
+  }
+  if (doubtful.size() > doubtful_references_max) return;
+  intent base;
+  base.provider = o.provider;
+  base.workflow = table_->name();
+  base.action = o.action;
+  if (o.amount) base.amount = *o.amount;
+  if (o.currency) base.currency = *o.currency;
+  base.deadline = o.deadline;
+  for (const auto& i : items) base.items.push_back(i.item_id);
+  base.metadata = *metadata;
+  // All of them first: that is the usual case.
+  for (std::size_t left_out = 0; left_out < (std::size_t{1} << doubtful.size()); ++left_out) {
+    auto tried = base;
+    tried.references = certain;
+    for (std::size_t i = 0; i < doubtful.size(); ++i) {
+      if ((left_out >> i & 1) == 0) tried.references.push_back(doubtful[i]);
+    }
+    if (intent_digest(std::move(tried)) == o.intent) return;
+  }
+  tell_("registration", "what was registered is not what its intent says");
+}
+
+void operation_checker::finish(const std::vector<storage::verify_item>& items) {
+  const auto& o = operation_;
+  check_registration(items);
+  if (!chain_broken_) {
+    if (const auto why = chain_.finish(o.sequence, o.chain_hash)) tell_("chain", *why);
+  }
+  if (o.review_open != o.has_open_review) {
+    tell_("references", o.review_open ? "review_open is set and no review is open" : "a review is open and review_open is not set");
+  }
+  if (table_ == nullptr) return;
+  if (o.state != now_.state) tell_("transitions", "the state is " + quoted(o.state) + ", its transitions lead to " + quoted(now_.state));
+  if (o.version != now_.version) {
+    tell_("transitions", "the version is " + std::to_string(o.version) + ", it has " + std::to_string(now_.version) + " transitions");
+  }
+  for (const auto& i : items) {
+    const auto moved = items_.find(i.item_id);
+    const position at = moved == items_.end() ? position{table_->initial(), 0} : moved->second;
+    if (i.state != at.state || i.version != at.version) {
+      tell_("transitions", "item " + quoted(i.item_id) + " is " + quoted(i.state) + ", its transitions lead to " + quoted(at.state));
+    }
+    if (moved != items_.end()) items_.erase(moved);
+  }
+  for (const auto& [id, at] : items_) tell_("transitions", "item " + quoted(id) + " moved and does not exist");
+}
+
+}  // namespace recibo::evidence

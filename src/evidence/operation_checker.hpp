@@ -1,0 +1,59 @@
+// One operation against its own history, row by row (invariants 2 to 5). Pure: rows in, sentences out.
+#pragma once
+
+#include "recibo/evidence/audit_chain.hpp"
+#include "recibo/storage/reads_verify.hpp"
+#include "recibo/transition/workflow.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace recibo::evidence {
+
+class operation_checker {
+ public:
+  using teller = std::function<void(std::string_view rule, std::string what)>;
+
+  // All that is given outlives it. `table` is nullptr where the operation's workflow version is not on record.
+  operation_checker(const storage::verify_operation& o, const transition::workflow* table, const storage::horizon& oldest, teller tell);
+
+  // The audit rows in the order of their sequence; then, once, the end. `items` are those of the operation.
+  void next(const storage::verify_fact& f);
+  void finish(const std::vector<storage::verify_item>& items);
+
+  std::int64_t retired() const noexcept { return retired_; }
+
+ private:
+  struct position {
+    std::string state;
+    std::int64_t version = 0;
+  };
+
+  void check_registration(const std::vector<storage::verify_item>& items);
+  void check_accept(const storage::verify_fact& f);
+  void check_delivery(const storage::verify_fact& f);
+  void check_claim(const storage::verify_fact& f);
+  void check_event(const storage::verify_fact& f);
+  void check_move(const storage::verify_fact& f);
+  void check_outbox(const storage::verify_fact& f);
+  void follow_chain(const storage::verify_fact& f, const std::optional<sha256_digest>& recomputed);
+  std::optional<sha256_digest> recompute(const storage::verify_fact& f);
+  void tell_at(const storage::verify_fact& f, std::string_view rule, std::string_view what);
+
+  const storage::verify_operation& operation_;
+  const transition::workflow* table_;
+  const storage::horizon& oldest_;
+  teller tell_;
+  chain_checker chain_;
+  bool chain_broken_ = false;
+  position now_;
+  std::map<std::string, position> items_;
+  std::optional<sys_micros> accepted_at_;
+  std::int64_t retired_ = 0;
+};
+
+}  // namespace recibo::evidence

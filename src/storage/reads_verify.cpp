@@ -1,0 +1,413 @@
+#include "recibo/storage/reads_verify.hpp"
+
+#include "recibo/core/json_value.hpp"
+#include "recibo/postgres/sqlstate.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace recibo::storage {
+namespace {
+
+namespace oid = postgres::oid;
+using boost::asio::awaitable;
+using postgres::parameters;
+using postgres::rows;
+using postgres::statement;
+
+// The client may think between two pages, and each page has its own bounds: no plan fits all of them.
+const statement begin_snapshot{"verify_begin", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", {}};
+const statement set_session{"verify_settings",
+                            "SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '60s', true), "
+                            "set_config('plan_cache_mode', 'force_custom_plan', true)",
+                            {}};
+const statement end_snapshot{"verify_end", "COMMIT", {}};
+
+const statement select_horizon{
+    "verify_horizon",
+    "SELECT recibo.month_bound(to_timestamp(min(m.name) FILTER (WHERE m.parent = 'deliveries') || '_01 +00', 'YYYY_MM_DD TZH')), "
+    "recibo.month_bound(to_timestamp(min(m.name) FILTER (WHERE m.parent = 'payloads') || '_01 +00', 'YYYY_MM_DD TZH')) "
+    "FROM (SELECT p.relname AS parent, right(c.relname, 7) AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+    "JOIN pg_class p ON p.oid = i.inhparent WHERE i.inhparent IN ('recibo.deliveries'::regclass, 'recibo.payloads'::regclass)) m",
+    {}};
+
+const statement select_workflows{"verify_workflows", "SELECT version_key, digest, name, definition FROM recibo.workflow_versions", {}};
+const statement select_id{"verify_find", "SELECT id FROM recibo.operations WHERE request_id = $1", {oid::text}};
+
+const std::string operation_select =
+    "SELECT o.id, o.request_id, o.provider, o.state, o.workflow, o.version::int8, o.sequence::int8, o.chain_hash, o.review_open, "
+    "EXISTS (SELECT FROM recibo.reviews v WHERE v.operation = o.id AND v.status = 'open'), "
+    "r.operation IS NOT NULL, r.client, r.action, r.reference, r.amount, r.currency, r.deadline, r.metadata::text, r.intent, "
+    "(SELECT json_agg(json_build_array(a.alias, (extract(epoch FROM a.learned_at) * 1000000)::bigint) ORDER BY a.alias)::text "
+    "FROM recibo.aliases a WHERE a.operation = o.id), "
+    "(SELECT count(*) FROM recibo.items i WHERE i.operation = o.id) "
+    "FROM recibo.operations o LEFT JOIN recibo.registrations r ON r.operation = o.id ";
+const statement select_operations{
+    "verify_operations", operation_select + "WHERE o.id > $1 ORDER BY o.id LIMIT $2", {oid::uuid, oid::int8}};
+const statement select_one{"verify_operation", operation_select + "WHERE o.id = $1", {oid::uuid}};
+
+// One row for each audit row, with everything that its digest is over and everything that must agree with it.
+const statement select_facts{
+    "verify_facts",
+    "SELECT a.operation, a.sequence::int8, a.kind, a.at, a.actor, a.delivery, a.digest, a.hash, "
+    "d.id IS NOT NULL, d.provider, d.disposition, d.key, d.body_digest, d.secret, d.answer_status::int8, d.operation, d.received_at, d.payload, "
+    "p.digest IS NOT NULL, p.digest, k.delivery, "
+    "t.operation IS NOT NULL, t.version::int8, t.item_id, t.event, t.from_state, t.to_state, t.at, t.actor_kind, t.actor, t.delivery, t.reason, "
+    "t.evidence::text, t.result, t.notifications::int8, n.total, n.strangers, "
+    "EXISTS (SELECT FROM recibo.payload_accesses x WHERE x.delivery = a.delivery AND x.operation = a.operation AND x.sequence = a.sequence "
+    "AND x.at = a.at AND x.actor = a.actor) "
+    "FROM recibo.audit a "
+    "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = a.delivery LIMIT 1) d ON true "
+    "LEFT JOIN LATERAL (SELECT sha256(x.body) AS digest FROM recibo.payloads x WHERE x.id = d.payload LIMIT 1) p ON true "
+    "LEFT JOIN recibo.idempotency_keys k ON k.operation = a.operation AND k.key = d.key "
+    "LEFT JOIN recibo.transitions t ON t.operation = a.operation AND t.sequence = a.sequence AND t.operation >= $1 AND t.operation <= $3 "
+    "LEFT JOIN LATERAL (SELECT count(*) AS total, count(*) FILTER (WHERE CASE WHEN t.operation IS NOT NULL THEN x.type <> 'operation.' || t.to_state "
+    "WHEN a.kind = 'accept' THEN x.type <> 'operation.accepted' ELSE x.type NOT LIKE 'operation.review\\_%' END) AS strangers "
+    "FROM recibo.notifications x WHERE x.operation = a.operation AND x.sequence = a.sequence) n ON true "
+    "WHERE a.operation >= $1 AND a.operation <= $3 AND (a.operation, a.sequence) > ($1, $2) ORDER BY a.operation, a.sequence LIMIT $4",
+    {oid::uuid, oid::int4, oid::uuid, oid::int8}};
+
+const statement select_items{
+    "verify_items", "SELECT item_id, state, version::int8 FROM recibo.items WHERE operation = $1 ORDER BY item_id", {oid::uuid}};
+
+// Rows of a page of operations that no audit row speaks of, and claims that are not what their delivery says.
+const statement select_strays{
+    "verify_strays",
+    "SELECT o.request_id, s.operation, s.what FROM ("
+    "SELECT t.operation, format('transition %s has no audit row', t.sequence) AS what FROM recibo.transitions t "
+    "WHERE t.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = t.operation AND a.sequence = t.sequence "
+    "AND a.operation BETWEEN $1 AND $2) "
+    "UNION ALL "
+    "SELECT n.operation, format('notification %s to %s has no audit row', n.id, n.destination) FROM recibo.notifications n "
+    "WHERE n.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = n.operation AND a.sequence = n.sequence "
+    "AND a.operation BETWEEN $1 AND $2) "
+    "UNION ALL "
+    "SELECT k.operation, format('the key claimed by delivery %s: %s', k.delivery, CASE WHEN d.id IS NULL THEN 'the delivery does not exist' "
+    "WHEN d.key IS DISTINCT FROM k.key THEN 'the delivery has another key' "
+    "WHEN d.operation <> k.operation THEN 'the delivery is of another operation' "
+    "WHEN d.body_digest <> k.body_digest THEN 'the delivery has another body' "
+    "WHEN d.disposition <> k.disposition AND d.disposition <> 'parked' THEN 'the delivery has another disposition' "
+    "ELSE 'the delivery was answered otherwise' END) "
+    "FROM recibo.idempotency_keys k LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = k.delivery LIMIT 1) d ON true "
+    "WHERE k.operation BETWEEN $1 AND $2 AND CASE WHEN d.id IS NULL THEN k.delivery >= $3 ELSE d.key IS DISTINCT FROM k.key "
+    "OR d.operation <> k.operation OR d.body_digest <> k.body_digest "
+    "OR (d.disposition <> 'parked' AND (d.disposition <> k.disposition OR d.answer_status <> k.answer_status)) END "
+    ") s JOIN recibo.operations o ON o.id = s.operation ORDER BY s.operation LIMIT 1000",
+    {oid::uuid, oid::uuid, oid::uuid}};
+
+// $1, $2: oldest delivery and payload; $3: seconds of grace for leases. Every statement takes all three.
+statement whole_statement(const char* name, const std::string& body) {
+  const std::string used = "($1::uuid IS NULL OR $2::uuid IS NULL OR $3::bigint IS NULL)";
+  return {std::string("verify_whole_") + name, "SELECT s.request_id, s.operation, s.what FROM (" + body + ") s WHERE " + used + " IS NOT NULL LIMIT 1000",
+          {oid::uuid, oid::uuid, oid::int8}};
+}
+
+std::string orphans(const std::string& table, const std::string& what) {
+  return "SELECT NULL::text AS request_id, x.operation, format('" + what + "', count(*)) AS what FROM recibo." + table +
+         " x LEFT JOIN recibo.operations o ON o.id = x.operation WHERE x.operation IS NOT NULL AND o.id IS NULL GROUP BY x.operation";
+}
+
+const statement orphan_registrations = whole_statement("registrations", orphans("registrations", "%s registration without its operation"));
+const statement orphan_aliases = whole_statement("aliases", orphans("aliases", "%s alias rows without their operation"));
+const statement orphan_items = whole_statement("items", orphans("items", "%s item rows without their operation"));
+const statement orphan_keys = whole_statement("keys", orphans("idempotency_keys", "%s claimed keys without their operation"));
+const statement orphan_client_keys = whole_statement("client_keys", orphans("client_keys", "%s Idempotency-Keys without their operation"));
+const statement orphan_notifications = whole_statement("notifications", orphans("notifications", "%s outbox rows without their operation"));
+const statement orphan_transitions = whole_statement("transitions", orphans("transitions", "%s transitions without their operation"));
+const statement orphan_audit = whole_statement("audit", orphans("audit", "%s audit rows without their operation"));
+const statement orphan_accesses = whole_statement("accesses", orphans("payload_accesses", "%s payload accesses without their operation"));
+const statement orphan_reviews = whole_statement("reviews", orphans("reviews", "%s reviews without their operation"));
+
+const statement unrecorded_deliveries = whole_statement(
+    "deliveries",
+    "SELECT o.request_id, d.operation, format('delivery %s has no audit row', d.id) AS what FROM recibo.deliveries d "
+    "LEFT JOIN recibo.audit a ON a.operation = d.operation AND a.delivery = d.id AND a.kind = 'delivery' "
+    "LEFT JOIN recibo.operations o ON o.id = d.operation WHERE d.operation IS NOT NULL AND a.operation IS NULL");
+
+// Deliveries of operations are judged with their audit rows.
+const statement lone_deliveries = whole_statement(
+    "lone_deliveries",
+    "SELECT d.request_id, NULL::uuid AS operation, format('delivery %s: %s', d.id, CASE WHEN p.id IS NULL THEN 'its payload does not exist' "
+    "ELSE 'its payload has other bytes than it says' END) AS what "
+    "FROM recibo.deliveries d LEFT JOIN recibo.payloads p ON p.id = d.payload WHERE d.operation IS NULL AND "
+    "CASE WHEN p.id IS NULL THEN d.payload >= $2 ELSE sha256(p.body) <> d.body_digest END");
+
+const statement lone_payloads = whole_statement(
+    "lone_payloads",
+    "SELECT NULL::text AS request_id, NULL::uuid AS operation, format('payload %s without its delivery', p.id) AS what FROM recibo.payloads p "
+    "LEFT JOIN recibo.deliveries d ON d.id = p.id WHERE d.id IS NULL AND p.id >= $1");
+
+const statement review_deliveries = whole_statement(
+    "review_deliveries",
+    "SELECT o.request_id, v.operation, format('review %s names delivery %s, which does not exist', v.id, w.delivery) AS what FROM recibo.reviews v "
+    "JOIN recibo.operations o ON o.id = v.operation CROSS JOIN LATERAL (VALUES (v.delivery), (v.first_delivery)) AS w(delivery) "
+    "LEFT JOIN LATERAL (SELECT x.id FROM recibo.deliveries x WHERE x.id = w.delivery LIMIT 1) d ON true "
+    "WHERE w.delivery IS NOT NULL AND d.id IS NULL AND w.delivery >= $1");
+
+const statement failed_deliveries = whole_statement(
+    "failed_deliveries",
+    "SELECT f.request_id, NULL::uuid AS operation, format('failed callback %s: its delivery %s', f.id, CASE WHEN d.id IS NULL THEN 'does not exist' "
+    "ELSE 'has another body or disposition' END) AS what FROM recibo.failed_callbacks f "
+    "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = f.delivery LIMIT 1) d ON true "
+    "WHERE CASE WHEN d.id IS NULL THEN f.delivery >= $1 ELSE d.body_digest <> f.body_digest OR d.disposition <> f.disposition END");
+
+const statement access_deliveries = whole_statement(
+    "access_deliveries",
+    "SELECT o.request_id, x.operation, format('payload access %s: %s', x.id, CASE WHEN d.id IS NULL THEN 'its delivery does not exist' "
+    "ELSE 'it has no audit row' END) AS what FROM recibo.payload_accesses x LEFT JOIN recibo.operations o ON o.id = x.operation "
+    "LEFT JOIN LATERAL (SELECT y.id FROM recibo.deliveries y WHERE y.id = x.delivery LIMIT 1) d ON true "
+    "LEFT JOIN LATERAL (SELECT a.kind FROM recibo.audit a WHERE a.operation = x.operation AND a.sequence = x.sequence LIMIT 1) a ON true "
+    "WHERE (d.id IS NULL AND x.delivery >= $1) OR (x.operation IS NOT NULL AND a.kind IS DISTINCT FROM 'payload_access')");
+
+const statement stuck_leases = whole_statement(
+    "leases",
+    "SELECT o.request_id, n.operation, format('notification %s to %s is leased beyond its time', n.id, n.destination) AS what "
+    "FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation "
+    "WHERE n.lease_until IS NOT NULL AND n.status = 'pending' AND n.lease_until < now() - $3 * interval '1 second'");
+
+const statement half_leases = whole_statement(
+    "half_leases",
+    "SELECT o.request_id, n.operation, format('notification %s to %s is half leased', n.id, n.destination) AS what "
+    "FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation WHERE (n.lease_until IS NULL) <> (n.leased_by IS NULL)");
+
+const whole_check checks[] = {
+    {"references", &orphan_registrations},
+    {"references", &orphan_aliases},
+    {"references", &orphan_items},
+    {"references", &orphan_keys},
+    {"references", &orphan_client_keys},
+    {"references", &orphan_notifications},
+    {"references", &orphan_transitions},
+    {"references", &orphan_audit},
+    {"references", &orphan_accesses},
+    {"references", &orphan_reviews},
+    {"deliveries", &unrecorded_deliveries},
+    {"payloads", &lone_deliveries},
+    {"payloads", &lone_payloads},
+    {"references", &review_deliveries},
+    {"references", &failed_deliveries},
+    {"references", &access_deliveries},
+    {"leases", &stuck_leases},
+    {"leases", &half_leases},
+};
+
+sha256_digest digest_at(const rows& from, int row, int column) {
+  sha256_digest out{};
+  if (from.is_null(row, column)) return out;
+  const auto bytes = from.text(row, column);
+  if (bytes.size() == out.size()) std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(out.data()));
+  return out;
+}
+
+std::string text_at(const rows& from, int row, int column) { return from.is_null(row, column) ? std::string() : from.string(row, column); }
+
+template <class Id>
+std::optional<Id> id_or_null(const rows& from, int row, int column) {
+  return from.is_null(row, column) ? std::nullopt : std::optional(from.id<Id>(row, column));
+}
+
+std::vector<verify_operation::alias> read_aliases(std::string_view json) {
+  std::vector<verify_operation::alias> out;
+  const auto list = parse_json(json);
+  if (!list) return out;
+  for (const auto& a : list->elements) {
+    std::int64_t micros = 0;
+    const auto& digits = a.elements[1].text;
+    std::from_chars(digits.data(), digits.data() + digits.size(), micros);
+    out.push_back({a.elements[0].text, sys_micros(std::chrono::microseconds(micros))});
+  }
+  return out;
+}
+
+verify_operation read_operation(const rows& from, int row) {
+  verify_operation o;
+  o.id = from.id<operation_id>(row, 0);
+  o.request_id = from.string(row, 1);
+  o.provider = from.string(row, 2);
+  o.state = from.string(row, 3);
+  o.workflow = from.int8(row, 4);
+  o.version = from.int8(row, 5);
+  o.sequence = from.int8(row, 6);
+  o.chain_hash = digest_at(from, row, 7);
+  o.review_open = from.boolean(row, 8);
+  o.has_open_review = from.boolean(row, 9);
+  o.registered = from.boolean(row, 10);
+  o.client = text_at(from, row, 11);
+  o.action = text_at(from, row, 12);
+  o.reference = from.text_or_null(row, 13);
+  o.amount = from.text_or_null(row, 14);
+  o.currency = from.text_or_null(row, 15);
+  o.deadline = from.time_or_null(row, 16);
+  o.metadata = text_at(from, row, 17);
+  o.intent = digest_at(from, row, 18);
+  if (!from.is_null(row, 19)) o.aliases = read_aliases(from.text(row, 19));
+  o.items = from.int8(row, 20);
+  return o;
+}
+
+verify_fact read_fact(const rows& from, int row) {
+  verify_fact f;
+  f.operation = from.id<operation_id>(row, 0);
+  f.sequence = from.int8(row, 1);
+  f.kind = from.string(row, 2);
+  f.at = from.time(row, 3);
+  f.actor = from.string(row, 4);
+  f.delivery = id_or_null<delivery_id>(from, row, 5);
+  f.digest = digest_at(from, row, 6);
+  f.hash = digest_at(from, row, 7);
+  f.has_delivery = from.boolean(row, 8);
+  f.provider = text_at(from, row, 9);
+  f.disposition = text_at(from, row, 10);
+  f.key = text_at(from, row, 11);
+  f.body_digest = digest_at(from, row, 12);
+  f.secret = text_at(from, row, 13);
+  f.answer_status = from.int8_or_null(row, 14).value_or(0);
+  f.delivery_operation = id_or_null<operation_id>(from, row, 15);
+  f.received_at = from.time_or_null(row, 16).value_or(sys_micros{});
+  if (const auto payload = id_or_null<delivery_id>(from, row, 17)) f.payload = *payload;
+  f.has_payload = from.boolean(row, 18);
+  f.payload_digest = digest_at(from, row, 19);
+  f.key_holder = id_or_null<delivery_id>(from, row, 20);
+  f.has_transition = from.boolean(row, 21);
+  f.version = from.int8_or_null(row, 22).value_or(0);
+  f.item_id = text_at(from, row, 23);
+  f.event = text_at(from, row, 24);
+  f.from = text_at(from, row, 25);
+  f.to = text_at(from, row, 26);
+  f.transition_at = from.time_or_null(row, 27).value_or(sys_micros{});
+  f.actor_kind = text_at(from, row, 28);
+  f.transition_actor = text_at(from, row, 29);
+  f.transition_delivery = id_or_null<delivery_id>(from, row, 30);
+  f.reason = text_at(from, row, 31);
+  f.evidence = text_at(from, row, 32);
+  f.result = text_at(from, row, 33);
+  f.notifications = from.int8_or_null(row, 34).value_or(0);
+  f.outbox_rows = from.int8(row, 35);
+  f.outbox_strangers = from.int8(row, 36);
+  f.access_recorded = from.boolean(row, 37);
+  return f;
+}
+
+std::vector<finding> read_findings(const rows& from) {
+  std::vector<finding> out;
+  for (int i = 0; i < from.size(); ++i) out.push_back({from.text_or_null(i, 0), id_or_null<operation_id>(from, i, 1), from.string(i, 2)});
+  return out;
+}
+
+// A page of a table of millions may sort and spill; the user waits and may interrupt.
+postgres::deadline patience() { return std::chrono::steady_clock::now() + std::chrono::hours(6); }
+
+}  // namespace
+
+std::span<const whole_check> whole_checks() { return checks; }
+
+awaitable<result<rows>> verify_reader::query(const statement& what, parameters with) {
+  postgres::pipeline one;
+  one.add(what, std::move(with));
+  auto came = co_await on_.run(one, patience());
+  if (!came.ok()) co_return postgres::to_error(came);
+  co_return std::move(came.answers.front());
+}
+
+awaitable<result<void>> verify_reader::begin() {
+  postgres::pipeline both;
+  both.add(begin_snapshot).add(set_session);
+  const auto came = co_await on_.run(both, patience());
+  if (!came.ok()) co_return postgres::to_error(came);
+  co_return result<void>();
+}
+
+awaitable<result<void>> verify_reader::end() {
+  parameters none;
+  auto came = co_await query(end_snapshot, std::move(none));
+  if (!came) co_return came.error();
+  co_return result<void>();
+}
+
+awaitable<result<horizon>> verify_reader::oldest() {
+  parameters none;
+  auto came = co_await query(select_horizon, std::move(none));
+  if (!came) co_return came.error();
+  horizon out;
+  if (const auto id = id_or_null<delivery_id>(*came, 0, 0)) out.deliveries = *id;
+  if (const auto id = id_or_null<delivery_id>(*came, 0, 1)) out.payloads = *id;
+  co_return out;
+}
+
+awaitable<result<std::vector<verify_workflow>>> verify_reader::workflows() {
+  parameters none;
+  auto came = co_await query(select_workflows, std::move(none));
+  if (!came) co_return came.error();
+  std::vector<verify_workflow> out;
+  for (int i = 0; i < came->size(); ++i) out.push_back({came->int8(i, 0), digest_at(*came, i, 1), came->string(i, 2), came->string(i, 3)});
+  co_return out;
+}
+
+awaitable<result<std::optional<operation_id>>> verify_reader::find(std::string request_id) {
+  parameters with;
+  with.text(request_id);
+  auto came = co_await query(select_id, std::move(with));
+  if (!came) co_return came.error();
+  if (came->empty()) co_return std::optional<operation_id>();
+  co_return std::optional<operation_id>(came->id<operation_id>(0, 0));
+}
+
+awaitable<result<std::vector<verify_operation>>> verify_reader::operations(operation_id after, int limit) {
+  parameters with;
+  with.uuid(after).int8(limit);
+  auto came = co_await query(select_operations, std::move(with));
+  if (!came) co_return came.error();
+  std::vector<verify_operation> out;
+  for (int i = 0; i < came->size(); ++i) out.push_back(read_operation(*came, i));
+  co_return out;
+}
+
+awaitable<result<std::vector<verify_operation>>> verify_reader::one(operation_id only) {
+  parameters with;
+  with.uuid(only);
+  auto came = co_await query(select_one, std::move(with));
+  if (!came) co_return came.error();
+  std::vector<verify_operation> out;
+  for (int i = 0; i < came->size(); ++i) out.push_back(read_operation(*came, i));
+  co_return out;
+}
+
+awaitable<result<std::vector<verify_fact>>> verify_reader::facts(operation_id operation, std::int64_t sequence, operation_id last, int limit) {
+  parameters with;
+  with.uuid(operation).int4(static_cast<std::int32_t>(sequence)).uuid(last).int8(limit);
+  auto came = co_await query(select_facts, std::move(with));
+  if (!came) co_return came.error();
+  std::vector<verify_fact> out;
+  out.reserve(static_cast<std::size_t>(came->size()));
+  for (int i = 0; i < came->size(); ++i) out.push_back(read_fact(*came, i));
+  co_return out;
+}
+
+awaitable<result<std::vector<verify_item>>> verify_reader::items(operation_id operation) {
+  parameters with;
+  with.uuid(operation);
+  auto came = co_await query(select_items, std::move(with));
+  if (!came) co_return came.error();
+  std::vector<verify_item> out;
+  for (int i = 0; i < came->size(); ++i) out.push_back({came->string(i, 0), came->string(i, 1), came->int8(i, 2)});
+  co_return out;
+}
+
+awaitable<result<std::vector<finding>>> verify_reader::strays(operation_id first, operation_id last, delivery_id oldest_delivery) {
+  parameters with;
+  with.uuid(first).uuid(last).uuid(oldest_delivery);
+  auto came = co_await query(select_strays, std::move(with));
+  if (!came) co_return came.error();
+  co_return read_findings(*came);
+}
+
+awaitable<result<std::vector<finding>>> verify_reader::whole(const whole_check& which, const horizon& oldest, std::int64_t lease_grace_s) {
+  parameters with;
+  with.uuid(oldest.deliveries).uuid(oldest.payloads).int8(lease_grace_s);
+  auto came = co_await query(*which.sql, std::move(with));
+  if (!came) co_return came.error();
+  co_return read_findings(*came);
+}
+
+}  // namespace recibo::storage

@@ -1,0 +1,142 @@
+// The frame of the command line and the commands that need no database.
+#include "../src/commands/commands.hpp"
+
+#include "recibo/config/load.hpp"
+#include "recibo/core/digest.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <CLI/CLI.hpp>
+
+#include <regex>
+#include <sstream>
+
+namespace recibo::commands {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+struct result {
+  int code = -1;
+  std::string out, err;
+};
+
+result run(std::vector<std::string> args) {
+  std::ostringstream out, err;
+  context ctx;
+  ctx.config = RECIBO_TEST_DATA "/config/fixture.yaml";
+  ctx.out = &out;
+  ctx.err = &err;
+  CLI::App app("test", "recibo");
+  app.require_subcommand(1);
+  add_check(app, ctx);
+  add_workflow(app, ctx);
+  add_token(app, ctx);
+  add_version(app, ctx);
+  args.insert(args.begin(), "recibo");
+  std::vector<const char*> argv;
+  for (const auto& arg : args) argv.push_back(arg.c_str());
+  const int code = run_app(app, ctx, static_cast<int>(argv.size()), argv.data());
+  return {code, out.str(), err.str()};
+}
+
+TEST(Frame, WrongUseIsTwoAndHelpIsFine) {
+  EXPECT_EQ(run({}).code, exit_wrong);
+  EXPECT_EQ(run({"nonsense"}).code, exit_wrong);
+  EXPECT_EQ(run({"check", "--nonsense"}).code, exit_wrong);
+  EXPECT_EQ(run({"workflow"}).code, exit_wrong);
+  EXPECT_EQ(run({"token"}).code, exit_wrong);
+  EXPECT_EQ(run({"--help"}).code, exit_fine);
+  EXPECT_THAT(run({}).err, Not(::testing::IsEmpty()));
+}
+
+TEST(Frame, EveryCommandHasHelpThatNamesTheConfiguration) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"check"}, {"workflow"}, {"token"}, {"token", "new"}, {"version"}}) {
+    auto args = command;
+    args.push_back("--help");
+    const auto r = run(args);
+    EXPECT_EQ(r.code, exit_fine) << command.back();
+    EXPECT_THAT(r.out, HasSubstr("--config")) << command.back();
+  }
+}
+
+TEST(Frame, ConfigMayStandBeforeAndBehindTheCommand) {
+  const std::string absent = "/nonexistent/recibo.yaml";
+  EXPECT_THAT(run({"check", "--config", absent}).out, HasSubstr(absent));
+  EXPECT_THAT(run({"--config", absent, "check"}).out, HasSubstr(absent));
+}
+
+TEST(Check, SaysThatAGoodFileIsFine) {
+  const auto r = run({"check"});
+  EXPECT_EQ(r.code, exit_fine);
+  EXPECT_EQ(r.out, "configuration is fine: 6 providers, 2 workflows, 1 destination, 0 tokens\n");
+  EXPECT_THAT(r.err, HasSubstr("fixture.yaml: warning: no api.tokens"));
+}
+
+TEST(Check, PrintsEveryProblemWithItsPlace) {
+  const std::string file = RECIBO_TEST_DATA "/config/bad/two_problems.yaml";
+  const auto r = run({"check", "--config", file});
+  EXPECT_EQ(r.code, exit_wrong);
+  EXPECT_EQ(r.out, file + ":2:14: error: level: expected trace, debug, info, warn or error, found \"loud\"\n" + file +
+                       ":3:1: error: configuration: unknown key \"colour\"\n");
+  EXPECT_THAT(r.err, HasSubstr("2 problems in "));
+}
+
+TEST(Workflow, DrawsInThreeForms) {
+  EXPECT_THAT(run({"workflow", "fixture"}).out, HasSubstr("processing"));
+  EXPECT_THAT(run({"workflow", "fixture", "--format", "mermaid"}).out, HasSubstr("stateDiagram-v2"));
+  EXPECT_THAT(run({"workflow", "fixture", "--format", "svg"}).out, HasSubstr("<svg"));
+  EXPECT_EQ(run({"workflow", "fixture", "--format", "gif"}).code, exit_wrong);
+  const auto unknown = run({"workflow", "nope"});
+  EXPECT_EQ(unknown.code, exit_wrong);
+  EXPECT_THAT(unknown.err, HasSubstr("there are: default fixture"));
+}
+
+TEST(Workflow, ComplainsAboutABadConfiguration) {
+  const auto r = run({"workflow", "fixture", "--config", RECIBO_TEST_DATA "/config/bad/two_problems.yaml"});
+  EXPECT_EQ(r.code, exit_wrong);
+  EXPECT_THAT(r.err, HasSubstr(":2:14: error: "));
+  EXPECT_EQ(r.out, "");
+}
+
+TEST(Token, IsShownOnceWithALineThatTheLoaderTakes) {
+  const auto r =
+      run({"token", "new", "ops", "--role", "operator", "--permissions", "payload", "--expires", "2999-01-01T00:00:00Z"});
+  ASSERT_EQ(r.code, exit_fine) << r.err;
+  std::smatch token, line;
+  const std::regex token_form("\n([A-Za-z0-9_-]{43})\n"), line_form("- (\\{name: .*\\})\n");
+  ASSERT_TRUE(std::regex_search(r.out, token, token_form)) << r.out;
+  ASSERT_TRUE(std::regex_search(r.out, line, line_form)) << r.out;
+  const std::string text = "api:\n  tokens:\n    - " + line[1].str() + "\n";
+  const auto loaded = config::load_text("token.yaml", text, ".", [](const std::string&) { return std::nullopt; });
+  ASSERT_TRUE(loaded.settings) << config::to_string(loaded.problems.at(0));
+  const config::token& t = loaded.settings->tokens.at(0);
+  EXPECT_EQ(t.name, "ops");
+  EXPECT_EQ(t.role, config::role::operator_);
+  EXPECT_TRUE(t.payload);
+  EXPECT_TRUE(t.expires);
+  EXPECT_EQ(t.sha256, to_hex(binary(sha256(token[1].str()))));
+}
+
+TEST(Token, IsNewEachTimeAndNeedsNoArguments) {
+  const auto first = run({"token", "new"}), second = run({"token", "new"});
+  EXPECT_EQ(first.code, exit_fine);
+  EXPECT_NE(first.out, second.out);
+  EXPECT_THAT(first.out, HasSubstr("role: reader"));
+}
+
+TEST(Token, RefusesWhatTheConfigurationWouldRefuse) {
+  EXPECT_EQ(run({"token", "new", "Ops Team"}).code, exit_wrong);
+  EXPECT_EQ(run({"token", "new", "ops", "--role", "root"}).code, exit_wrong);
+  EXPECT_EQ(run({"token", "new", "ops", "--permissions", "all"}).code, exit_wrong);
+  EXPECT_EQ(run({"token", "new", "ops", "--expires", "tomorrow"}).code, exit_wrong);
+  EXPECT_EQ(run({"token", "new", "ops", "--expires", "2001-01-01T00:00:00Z"}).code, exit_wrong);
+}
+
+TEST(Version, IsPrinted) { EXPECT_THAT(run({"version"}).out, MatchesRegex("recibo [0-9]+\\.[0-9]+\\.[0-9]+\n")); }
+
+}  // namespace
+}  // namespace recibo::commands
