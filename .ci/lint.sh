@@ -24,7 +24,8 @@ check_repository() {
   problem() { printf '  %s\n' "$*" && problems=1; }
   markers='\b(TO[D]O|FIX[M]E|HAC[K]|XX[X])\b' # written so that this line does not find itself
   while IFS= read -r file; do problem "left-over marker: $file"; done < <(
-    grep -rnIE "$markers" src include migrations tests config web docker bench docs dev .ci README.md --exclude-dir=node_modules 2>/dev/null)
+    grep -rnIE "$markers" --exclude-dir=node_modules \
+      src include migrations tests config web docker bench docs dev .ci README.md 2>/dev/null)
   while IFS= read -r file; do problem "a test that is skipped: $file"; done < <(
     grep -rnIE '(GTEST_SKI[P]|DISABLE[D]_|\.ski[p]\(|test\.tod[o])' tests web --exclude-dir=node_modules 2>/dev/null)
   for file in migrations/*.sql; do
@@ -56,7 +57,8 @@ lint() {
     # Without precompiled headers, which are GCC's own; nothing is compiled here.
     step "Configuring for clang-tidy" configure-lint cmake -S . -B "$state/build/lint" -G Ninja \
       -DCMAKE_BUILD_TYPE=Debug -DRECIBO_PCH=OFF -DRECIBO_TESTS=OFF
-    printf '%s\n' "${files[@]:0:limit}" | xargs -P "$(job_count)" -n 1 clang-tidy -p "$state/build/lint" --quiet 2>"$logs/clang-tidy.log" ||
+    printf '%s\n' "${files[@]:0:limit}" |
+      xargs -P "$(job_count)" -n 1 clang-tidy -p "$state/build/lint" --quiet 2>"$logs/clang-tidy.log" ||
       failed+=' clang-tidy'
   fi
   [ -z "$failed" ] || die "lint found problems:$failed"

@@ -50,7 +50,8 @@ void task_group::spawn(std::string_view name, boost::asio::awaitable<void> task)
     if (!group->live.empty()) return;
     for (auto* timer : group->waiting) timer->cancel();
   };
-  boost::asio::co_spawn(impl_->executor, std::move(task), boost::asio::bind_cancellation_slot((*place)->slot(), std::move(ended)));
+  boost::asio::co_spawn(impl_->executor, std::move(task),
+                        boost::asio::bind_cancellation_slot((*place)->slot(), std::move(ended)));
 }
 
 void task_group::emit(boost::asio::cancellation_type type) {

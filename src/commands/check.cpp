@@ -2,10 +2,18 @@
 #include "commands.hpp"
 
 #include "recibo/config/load.hpp"
+#include "recibo/core/embedded.hpp"
 
 #include <CLI/CLI.hpp>
 
+#include <memory>
 #include <ostream>
+#include <span>
+
+namespace recibo {
+// Made at build time from config/recibo.schema.json.
+std::span<const embedded_file> embedded_configuration();
+}  // namespace recibo
 
 namespace recibo::commands {
 namespace {
@@ -33,7 +41,15 @@ int check(context& ctx) {
 void add_check(CLI::App& app, context& ctx) {
   CLI::App* const command =
       app.add_subcommand("check", "Validate the configuration; print every problem with file:line:column. Needs no database");
-  command->callback([&ctx] { ctx.exit_code = check(ctx); });
+  auto schema = std::make_shared<bool>(false);
+  command->add_flag("--schema", *schema, "Print the JSON Schema of the configuration instead, for editors");
+  command->callback([schema, &ctx] {
+    if (*schema) {
+      for (const auto& file : embedded_configuration()) *ctx.out << file.content;
+    } else {
+      ctx.exit_code = check(ctx);
+    }
+  });
 }
 
 }  // namespace recibo::commands

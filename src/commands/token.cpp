@@ -38,6 +38,20 @@ std::string base64url(std::string_view bytes) {
   return out;
 }
 
+// A name that YAML would not read as text stands in quotes.
+std::string yaml_text(const std::string& name) {
+  const bool plain = name.front() >= 'a' && name.front() <= 'z' && name != "null" && name != "true" && name != "false";
+  return plain ? name : '"' + name + '"';
+}
+
+// Never with a hyphen in front, which a command line would take for an option.
+std::string make_token() {
+  std::string out;
+  do out = base64url(random_bytes(token_bytes));
+  while (out.front() == '-');
+  return out;
+}
+
 int make(const options& asked, context& ctx) {
   if (!is_name(asked.name)) {
     *ctx.err
@@ -51,10 +65,10 @@ int make(const options& asked, context& ctx) {
       return exit_wrong;
     }
   }
-  const std::string token = base64url(random_bytes(token_bytes));
+  const std::string token = make_token();
   *ctx.out << "# The token. It is shown this once: Recibo keeps only its digest.\n"
            << token << "\n\n# For api.tokens in the configuration:\n";
-  *ctx.out << "- {name: " << asked.name << ", role: " << asked.role;
+  *ctx.out << "- {name: " << yaml_text(asked.name) << ", role: " << asked.role;
   if (!asked.permissions.empty()) *ctx.out << ", permissions: [payload]";
   *ctx.out << ", sha256: \"" << to_hex(binary(sha256(token))) << '"';
   if (!asked.expires.empty()) *ctx.out << ", expires: \"" << asked.expires << '"';

@@ -67,6 +67,7 @@ void read_events(reading& r, const field& f, const std::set<std::string>& types,
     out.events = {"operation.*"};
     return;
   }
+  if (f.value->what == node::kind::list && f.value->items.empty()) r.error(f.at, "events: the list is empty");
   for (const field& one : elements(r, f)) {
     std::string pattern;
     if (!read_text(r, one, pattern, 127)) continue;

@@ -30,7 +30,6 @@ class extract_reader {
       r_.error(f.at, std::string(f.name) + ": one source; only idempotency_key and reference may list several");
       return out;
     }
-    if (f.value->what == node::kind::list && f.value->items.empty()) r_.error(f.at, std::string(f.name) + ": the list is empty");
     for (const field& one : elements(r_, f, true)) {
       if (auto s = read_one(one, how)) out.push_back(std::move(*s));
     }

@@ -351,6 +351,7 @@ std::vector<field> elements(reading& r, const field& f, bool one_is_enough) {
     }
     return out;
   }
+  if (one_is_enough && f.value->items.empty()) r.error(f.at, std::string(f.name) + ": the list is empty");
   for (const auto& item : f.value->items) {
     if (item.what == node::kind::null) {
       r.error(item.at, std::string(f.name) + ": an element is empty");

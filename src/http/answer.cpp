@@ -41,17 +41,20 @@ std::string_view reason_of(int status) noexcept {
 
 bool is_token(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
   });
 }
 
 bool is_field_value(std::string_view text) noexcept {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f); });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f); });
 }
 
 // The headers that decide where a message ends, and what this file writes itself.
-constexpr std::array<std::string_view, 8> own{"connection", "content-length",         "content-type",  "date",
-                                              "keep-alive", "x-content-type-options", "traceresponse", "transfer-encoding"};
+constexpr std::array<std::string_view, 9> own{"connection",  "content-length", "content-type",      "date",
+                                              "keep-alive",  "traceresponse",  "transfer-encoding", "x-content-type-options",
+                                              "x-request-id"};
 
 bool is_own(std::string_view name) noexcept {
   return std::any_of(own.begin(), own.end(), [&](std::string_view one) { return same_name(one, name); });
@@ -64,7 +67,9 @@ bool may_have_body(int status) noexcept { return status >= 200 && status != 204 
 std::string head_of(const response& of, const answer_frame& frame) {
   std::string out;
   out.reserve(512);
-  const auto line = [&](std::string_view name, std::string_view value) { out.append(name).append(": ").append(value).append("\r\n"); };
+  const auto line = [&](std::string_view name, std::string_view value) {
+    out.append(name).append(": ").append(value).append("\r\n");
+  };
   out.append("HTTP/1.1 ").append(std::to_string(of.status)).append(" ").append(reason_of(of.status)).append("\r\n");
   line("Date", frame.date);
   if (may_have_body(of.status)) {
@@ -93,7 +98,8 @@ std::string head_of(const response& of, const answer_frame& frame) {
 
 std::string http_date(std::int64_t unix_seconds) {
   static constexpr std::array<const char*, 7> days{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  static constexpr std::array<const char*, 12> months{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  static constexpr std::array<const char*, 12> months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const std::chrono::sys_seconds at{std::chrono::seconds(unix_seconds)};
   const auto day = std::chrono::floor<std::chrono::days>(at);
   const std::chrono::year_month_day date(day);
@@ -101,7 +107,8 @@ std::string http_date(std::int64_t unix_seconds) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%s, %02u %s %04d %02d:%02d:%02d GMT", days[std::chrono::weekday(day).c_encoding()],
                 static_cast<unsigned>(date.day()), months[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
-                static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()));
+                static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+                static_cast<int>(time.seconds().count()));
   return text.data();
 }
 

@@ -9,11 +9,11 @@
 namespace recibo::http {
 
 struct answer_frame {
-  std::string_view date;           // IMF-fixdate
-  std::string_view trace_id;       // X-Request-Id
-  std::string_view trace_response; // in the form of a traceparent
-  bool http_1_0 = false;           // of the request: keep-alive must be said
-  bool keep = true;                // whether the connection is kept
+  std::string_view date;            // IMF-fixdate
+  std::string_view trace_id;        // X-Request-Id
+  std::string_view trace_response;  // in the form of a traceparent
+  bool http_1_0 = false;            // of the request: keep-alive must be said
+  bool keep = true;                 // whether the connection is kept
 };
 
 // Whether a response with this status has a body, and with it Content-Length and Content-Type (RFC 9110 section 8.6).

@@ -17,7 +17,8 @@ std::string_view bearer_token(std::string_view value) noexcept {
   value.remove_prefix(scheme.size());
   value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
   const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("-._~+/=").find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-._~+/=").find(c) != std::string_view::npos;
   };
   return std::all_of(value.begin(), value.end(), allowed) ? value : std::string_view();
 }
@@ -36,7 +37,9 @@ int rank(config::role r) noexcept {
 }  // namespace
 
 result<principal> authenticate(const header_list& headers, const std::vector<config::token>& tokens, sys_micros now) {
-  const auto refused = [] { return error(permanent::unauthorized, "Send `Authorization: Bearer` with a token that is valid now."); };
+  const auto refused = [] {
+    return error(permanent::unauthorized, "Send `Authorization: Bearer` with a token that is valid now.");
+  };
   if (count_header(headers, "authorization") != 1) return refused();
   const std::string_view presented = bearer_token(*find_header(headers, "authorization"));
   if (presented.empty()) return refused();
@@ -61,7 +64,8 @@ bool permits(config::role held, config::role least) noexcept {
 
 result<void> require_role(const principal& who, config::role least) {
   if (permits(who.role, least)) return {};
-  return error(permanent::forbidden, "This needs the role " + std::string(to_string(least)) + "; the token has " + std::string(to_string(who.role)) + ".");
+  return error(permanent::forbidden, "This needs the role " + std::string(to_string(least)) + "; the token has " +
+                                         std::string(to_string(who.role)) + ".");
 }
 
 result<void> require_payload(const principal& who) {

@@ -1,6 +1,5 @@
 #include "forwarded.hpp"
 
-
 #include <charconv>
 #include <stdexcept>
 

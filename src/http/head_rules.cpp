@@ -18,7 +18,8 @@ head_scan scan_head(std::string_view bytes, std::size_t from) noexcept {
     if (!is_control(c) || c == '\t') continue;
     if (c == '\n' && i > 0 && bytes[i - 1] == '\r') {
       if (i >= 3 && bytes[i - 2] == '\n') return {i + 1, {}};
-      if (i + 1 < bytes.size() && (bytes[i + 1] == ' ' || bytes[i + 1] == '\t')) return {{}, "A header is folded or begins with a blank."};
+      if (i + 1 < bytes.size() && (bytes[i + 1] == ' ' || bytes[i + 1] == '\t'))
+        return {{}, "A header is folded or begins with a blank."};
       continue;
     }
     if (c == '\r') {
@@ -35,7 +36,8 @@ std::optional<refusal> other_version(std::string_view head) {
   const std::string_view line = head.substr(0, head.find('\r'));
   const std::string_view version = line.substr(line.rfind(' ') + 1);
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  const bool well_formed = version.size() == 8 && version.starts_with("HTTP/") && digit(version[5]) && version[6] == '.' && digit(version[7]);
+  const bool well_formed =
+      version.size() == 8 && version.starts_with("HTTP/") && digit(version[5]) && version[6] == '.' && digit(version[7]);
   if (!well_formed || version == "HTTP/1.0" || version == "HTTP/1.1") return std::nullopt;
   return refusal{505, "http_version_not_supported", "This listener speaks HTTP/1.0 and HTTP/1.1."};
 }
@@ -64,7 +66,8 @@ std::optional<refusal> check_head(const header_list& headers, head_facts& facts)
   const std::size_t hosts = count_header(headers, "host");
   if (hosts > 1) return malformed("There is more than one Host header.");
   if (hosts == 0 && !facts.http_1_0) return malformed("There is no Host header.");
-  if (hosts == 1 && find_header(headers, "host")->find_first_of(" \t,/?#@\\") != std::string_view::npos) return malformed("The Host header is not a host.");
+  if (hosts == 1 && find_header(headers, "host")->find_first_of(" \t,/?#@\\") != std::string_view::npos)
+    return malformed("The Host header is not a host.");
 
   const std::size_t lengths = count_header(headers, "content-length");
   const std::size_t codings = count_header(headers, "transfer-encoding");
@@ -73,7 +76,8 @@ std::optional<refusal> check_head(const header_list& headers, head_facts& facts)
   if (lengths == 1 && codings == 1) return malformed("Content-Length and Transfer-Encoding exclude each other.");
   if (codings == 1) {
     if (facts.http_1_0) return malformed("HTTP/1.0 has no Transfer-Encoding.");
-    if (!same_name(*find_header(headers, "transfer-encoding"), "chunked")) return malformed("The only Transfer-Encoding is chunked.");
+    if (!same_name(*find_header(headers, "transfer-encoding"), "chunked"))
+      return malformed("The only Transfer-Encoding is chunked.");
     facts.chunked = true;
   }
   if (lengths == 1) {

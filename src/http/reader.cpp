@@ -50,7 +50,8 @@ class reader::impl final : public beast::http::basic_parser<true> {
  private:
   bool take_body(std::string_view bytes);
 
-  void on_request_impl(beast::http::verb, beast::string_view method, beast::string_view target, int version, error_code& ec) override {
+  void on_request_impl(beast::http::verb, beast::string_view method, beast::string_view target, int version,
+                       error_code& ec) override {
     request.method = view(method);
     request.target = view(target);
     facts.http_1_0 = version == 10;
@@ -132,7 +133,8 @@ void reader::impl::read_head(std::string& buffer) {
   if (scan.broken) return refuse(malformed(std::string(*scan.broken)));
   const std::size_t size = scan.end ? *scan.end : buffer.size();
   if (size > bounds.header || (!scan.end && size == bounds.header)) {
-    return refuse({431, "header_too_large", "Request line and headers are larger than " + std::to_string(bounds.header) + " bytes."});
+    return refuse(
+        {431, "header_too_large", "Request line and headers are larger than " + std::to_string(bounds.header) + " bytes."});
   }
   if (!scan.end) {
     // The last two characters may belong to a line end that is not complete.
@@ -143,7 +145,8 @@ void reader::impl::read_head(std::string& buffer) {
   error_code ec;
   const std::size_t taken = put(boost::asio::const_buffer(buffer.data(), *scan.end), ec);
   if (at == reader::state::refused) return;
-  if (ec || taken != *scan.end || !is_header_done()) return refuse(malformed("Request line or headers are not acceptable HTTP/1.1."));
+  if (ec || taken != *scan.end || !is_header_done())
+    return refuse(malformed("Request line or headers are not acceptable HTTP/1.1."));
   buffer.erase(0, taken);
   at = is_done() ? reader::state::done : reader::state::body;
 }

@@ -50,8 +50,9 @@ routed router::match(std::string_view method, std::string_view path) const {
   std::size_t fewest = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const entry& one = entries_[i];
-    const bool fits = std::equal(one.segments.begin(), one.segments.end(), given.begin(), given.end(),
-                                 [](const std::string& pattern, const std::string& text) { return is_parameter(pattern) || pattern == text; });
+    const bool fits =
+        std::equal(one.segments.begin(), one.segments.end(), given.begin(), given.end(),
+                   [](const std::string& pattern, const std::string& text) { return is_parameter(pattern) || pattern == text; });
     if (!fits) continue;
     allowed.insert(one.method);
     if (one.method == "GET") allowed.insert("HEAD");

@@ -13,6 +13,8 @@
 
 #include <sys/socket.h>
 
+#include <utility>
+
 namespace recibo::http {
 namespace {
 
@@ -51,16 +53,19 @@ class server::impl : public std::enable_shared_from_this<server::impl> {
 
   static asio::awaitable<void> accept(std::shared_ptr<impl> self) {
     asio::steady_timer timer(self->acceptor.get_executor());
+    bool said = false;
     while (!self->to->draining) {
       auto [ec, socket] = co_await self->acceptor.async_accept(asio::as_tuple(asio::use_awaitable));
       if (self->to->draining) break;
       if (!ec) {
+        said = false;
         self->take(std::move(socket));
         continue;
       }
       // The peer has gone again: nobody's fault.
       if (ec == asio::error::connection_aborted || ec == asio::error::operation_aborted) continue;
-      log::warn("cannot accept a connection", {{"listener", self->to->options->name}, {"error", ec.message()}});
+      if (!std::exchange(said, true))
+        log::warn("cannot accept connections", {{"listener", self->to->options->name}, {"error", ec.message()}});
       timer.expires_after(pause);
       co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
     }

@@ -165,14 +165,15 @@ awaitable<bool> session::answer(const response& what, const context& about) {
   answered_ = true;
   of_->answered(what.status);
   const bool sent = co_await write(head, about.head_only || !may_have_body(what.status) ? std::string_view() : what.body);
-  co_return sent && keep;
+  co_return sent&& keep;
 }
 
 awaitable<bool> session::refuse(const refusal& why, context about) {
   about.keep = false;
   const problem_context known{.trace_id = about.trace_id};
   const response refused = problem(why.status, why.code, why.detail, known);
-  log::debug("request refused", {{"listener", options_->name}, {"status", why.status}, {"code", why.code}, {"trace_id", about.trace_id}});
+  log::debug("request refused",
+             {{"listener", options_->name}, {"status", why.status}, {"code", why.code}, {"trace_id", about.trace_id}});
   co_return co_await answer(refused, about);
 }
 
@@ -240,9 +241,7 @@ awaitable<bool> session::serve() {
 awaitable<bool> session::read_body(reader& from, reservation& held, context& about) {
   const auto length = from.content_length();
   const std::size_t announced = length ? static_cast<std::size_t>(std::min<std::uint64_t>(*length, options_->body_limit)) : 0;
-  const auto full = [&] {
-    return refusal{503, "unavailable", "Too many bytes are in flight."};
-  };
+  const auto full = [&] { return refusal{503, "unavailable", "Too many bytes are in flight."}; };
   // Refuses a body over the limit before it is asked for, and reads what has come with the head.
   from.read_body(buffer_);
   if (from.at() != reader::state::refused && !held.fits(announced)) {

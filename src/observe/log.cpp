@@ -32,7 +32,7 @@ std::string_view word(level at) noexcept {
 spdlog::sinks::sink& sink_of(stream where) {
   static auto* const sinks = [] {
     auto* made = new std::array<std::unique_ptr<spdlog::sinks::sink>, 2>{std::make_unique<spdlog::sinks::stdout_sink_mt>(),
-                                                                        std::make_unique<spdlog::sinks::stderr_sink_mt>()};
+                                                                         std::make_unique<spdlog::sinks::stderr_sink_mt>()};
     // The line is ours from the first character to the last; spdlog only writes it, whole, under its lock.
     for (auto& sink : *made) sink->set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
     return made;

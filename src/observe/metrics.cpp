@@ -21,8 +21,8 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 
 constexpr std::array<std::string_view, 15> disposition_words{
-    "applied",       "redundant",         "partial", "duplicate",       "stale",       "parked",     "review", "conflict", "unmapped",
-    "unprocessable", "unknown_operation", "ignored", "unauthenticated", "unavailable", "overloaded",
+    "applied",  "redundant",     "partial",           "duplicate", "stale",           "parked",      "review",     "conflict",
+    "unmapped", "unprocessable", "unknown_operation", "ignored",   "unauthenticated", "unavailable", "overloaded",
 };
 constexpr std::array<std::string_view, 8> reason_words{
     "signature_missing",   "signature_mismatch", "signature_repeated", "timestamp_missing",
@@ -33,8 +33,8 @@ constexpr std::array<std::string_view, 5> connection_states{"idle", "busy", "con
 constexpr std::array<std::string_view, 4> status_classes{"2xx", "3xx", "4xx", "5xx"};
 
 // From a verification to the longest `answer_within`.
-const Histogram::BucketBoundaries seconds_buckets{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
-                                                  0.025,  0.05,    0.1,    0.25,  0.5,    1,     2.5, 5, 10};
+const Histogram::BucketBoundaries seconds_buckets{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                                                  0.05,   0.1,     0.25,   0.5,   1,      2.5,   5,    10};
 const Histogram::BucketBoundaries batch_buckets{1, 2, 4, 8, 16, 32, 64, 128, 256};
 
 // Position of a word in one of the lists above; their size when it is not there.

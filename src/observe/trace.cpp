@@ -27,10 +27,12 @@ int value_of(char hex) noexcept { return hex <= '9' ? hex - '0' : hex - 'a' + 10
 
 std::optional<trace_parent> parse_traceparent(std::string_view text) {
   if (text.size() != 55 || text[2] != '-' || text[35] != '-' || text[52] != '-') return std::nullopt;
-  const std::string_view version = text.substr(0, 2), trace = text.substr(3, 32), span = text.substr(36, 16), flags = text.substr(53);
+  const std::string_view version = text.substr(0, 2), trace = text.substr(3, 32), span = text.substr(36, 16),
+                         flags = text.substr(53);
   if (version != "00" || !lower_hex(trace) || !lower_hex(span) || !lower_hex(flags)) return std::nullopt;
   if (all_zero(trace) || all_zero(span)) return std::nullopt;
-  return trace_parent{std::string(trace), std::string(span), static_cast<std::uint8_t>(value_of(flags[0]) * 16 + value_of(flags[1]))};
+  return trace_parent{std::string(trace), std::string(span),
+                      static_cast<std::uint8_t>(value_of(flags[0]) * 16 + value_of(flags[1]))};
 }
 
 std::string make_traceparent(const trace_parent& from) {

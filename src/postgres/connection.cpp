@@ -40,6 +40,14 @@ statement set_up(const conninfo& where, const session_options& how) {
   return {"", std::move(sql), {}};
 }
 
+// This attempt's share of the time that is left, so that a host which swallows packets leaves time for the others.
+deadline share(deadline until, std::size_t left, std::optional<int> connect_timeout) {
+  const auto at = steady_clock::now();
+  auto mine = at + (until - at) / static_cast<int>(std::max<std::size_t>(left, 1));
+  if (connect_timeout) mine = std::min(mine, at + std::chrono::seconds(*connect_timeout));
+  return std::min(mine, until);
+}
+
 // The process that serves us right now; 0: it did not answer.
 asio::awaitable<int> serving_pid(session& s, const statement& asked, deadline until) {
   pipeline p;
@@ -58,23 +66,17 @@ asio::awaitable<int> serving_pid(session& s, const statement& asked, deadline un
 asio::awaitable<bool> shares_processes(asio::any_io_executor executor, const conninfo& where, target at, std::string attrs, session& first,
                                        int first_pid, deadline until) {
   static const statement ask{"", "SELECT pg_backend_pid()", {}};
-  auto second = co_await connect(executor, where, at, attrs, until);
-  if (!second.reached) co_return false;  // cannot tell; a pool of one connection, for example
-  const int second_pid = co_await serving_pid(*second.reached, ask, until);
+  // A pooler in session mode may have no process left for the second one: then it waits, and that says nothing.
+  const auto half = share(until, 2, std::nullopt);
+  int second_pid = 0;
+  auto second = co_await connect(executor, where, at, attrs, half);
+  if (second.reached) second_pid = co_await serving_pid(*second.reached, ask, half);
   const int first_again = co_await serving_pid(first, ask, until);
-  co_return second_pid == first_pid || first_again != first_pid;
+  co_return second_pid == first_pid || (first_again != 0 && first_again != first_pid);
 }
 
 constexpr const char* pooled =
     "the database URL leads to a pooler in transaction mode; a direct connection or a pooler in session mode is needed";
-
-// This attempt's share of the time that is left, so that a host which swallows packets leaves time for the others.
-deadline share(deadline until, std::size_t left, std::optional<int> connect_timeout) {
-  const auto at = steady_clock::now();
-  auto mine = at + (until - at) / static_cast<int>(std::max<std::size_t>(left, 1));
-  if (connect_timeout) mine = std::min(mine, at + std::chrono::seconds(*connect_timeout));
-  return std::min(mine, until);
-}
 
 }  // namespace
 
@@ -107,7 +109,7 @@ asio::awaitable<result<std::unique_ptr<connection>>> connection::open(asio::any_
         answered |= tried.answered;
         if (!tried.reached) continue;
         auto& s = *tried.reached;
-        const int pid = co_await serving_pid(s, set, until);
+        const int pid = co_await serving_pid(s, set, address_until);
         if (pid == 0) continue;
         if (pid != PQbackendPID(s.pg)) {
           const bool shared = co_await shares_processes(executor, where, address, pass, s, pid, until);

@@ -132,7 +132,8 @@ class composer {
       case place::json: set(document_, to.second, value); break;
       case place::header:
         out_.headers.emplace_back(to.second, as_text(value));
-        if (out_.headers.back().second.find_first_of("\r\n") != std::string::npos) problem_ = wrong(to.second + ": a header is one line");
+        if (out_.headers.back().second.find_first_of("\r\n") != std::string::npos)
+          problem_ = wrong(to.second + ": a header is one line");
         break;
       case place::query: add_field(out_.query, to.second, as_text(value)); break;
       case place::form: add_field(form_, to.second, as_text(value)); break;

@@ -36,7 +36,8 @@ inline void run_coro(boost::asio::io_context& context, const std::function<boost
   EXPECT_TRUE(context.stopped()) << "the context still has work";
 }
 
-inline void run_coro(const std::function<boost::asio::awaitable<void>()>& body, std::chrono::seconds limit = std::chrono::seconds(30)) {
+inline void run_coro(const std::function<boost::asio::awaitable<void>()>& body,
+                     std::chrono::seconds limit = std::chrono::seconds(30)) {
   boost::asio::io_context context;
   run_coro(context, body, limit);
 }

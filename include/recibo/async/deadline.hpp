@@ -23,7 +23,8 @@ namespace detail {
 
 // Runs `op` and keeps what became of it, so that the race below sees neither a value nor an exception.
 template <class T>
-boost::asio::awaitable<void> keep(boost::asio::awaitable<result<T>> op, std::optional<result<T>>& value, std::exception_ptr& failure) {
+boost::asio::awaitable<void> keep(boost::asio::awaitable<result<T>> op, std::optional<result<T>>& value,
+                                  std::exception_ptr& failure) {
   try {
     value.emplace(co_await std::move(op));
   } catch (...) {

@@ -47,8 +47,7 @@ struct field {
   template <std::signed_integral T>
   field(std::string_view n, T v) : name(n), value(std::int64_t{v}) {}
   template <std::unsigned_integral T>
-    requires(!std::same_as<T, bool>)
-  field(std::string_view n, T v) : name(n), value(std::uint64_t{v}) {}
+  requires(!std::same_as<T, bool>) field(std::string_view n, T v) : name(n), value(std::uint64_t{v}) {}
 };
 
 using fields = std::initializer_list<field>;

@@ -7,6 +7,7 @@
 #include "support/run_coro.hpp"
 #include "support/sessions.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <future>
@@ -15,6 +16,7 @@ namespace recibo::storage {
 namespace {
 
 namespace asio = boost::asio;
+using testing::HasSubstr;
 using test::database;
 using test::soon;
 
@@ -180,6 +182,40 @@ TEST_F(Migrator, OurMigrationsGoUpAndDownAndUp) {
   EXPECT_EQ(db.sql("SELECT md5(string_agg(table_name || column_name || data_type, ',' ORDER BY table_name, column_name)) FROM "
                    "information_schema.columns WHERE table_schema = 'recibo'"),
             shape);
+}
+
+TEST(ReadMigrations, OursAreInOrderAndComplete) {
+  const auto ours = read_migrations(embedded_migrations());
+  ASSERT_TRUE(ours) << ours.error().detail;
+  ASSERT_FALSE(ours->empty());
+  for (std::size_t i = 0; i < ours->size(); ++i) EXPECT_EQ((*ours)[i].version, static_cast<int>(i) + 1);
+  for (const auto& m : *ours) EXPECT_FALSE(newer_version(m.oldest_binary, RECIBO_VERSION)) << m.name;
+}
+
+TEST(ReadMigrations, WhatIsNoPairOfFilesIsRefused) {
+  const auto up = file("0001_a.up.sql", HEAD), down = file("0001_a.down.sql", "x");
+  const auto refused = [](const std::vector<embedded_file>& files) {
+    const auto read = read_migrations(files);
+    return read ? std::string("accepted") : read.error().detail;
+  };
+  EXPECT_EQ(refused({up, down}), "accepted");
+  EXPECT_THAT(refused({up}), HasSubstr("missing"));
+  EXPECT_THAT(refused({down}), HasSubstr("missing"));
+  EXPECT_THAT(refused({up, down, file("0001_b.up.sql", HEAD)}), HasSubstr("0001_b.up.sql: its number is taken"));
+  EXPECT_THAT(refused({file("1_a.up.sql", HEAD)}), HasSubstr("four digits"));
+  EXPECT_THAT(refused({file("00010_a.up.sql", HEAD)}), HasSubstr("four digits"));
+  EXPECT_THAT(refused({file("0000_a.up.sql", HEAD)}), HasSubstr("four digits"));
+  EXPECT_THAT(refused({file("0001_a.sql", HEAD)}), HasSubstr("its name ends"));
+  EXPECT_THAT(refused({file("0001_a.up.sql", "-- Subject.\nSELECT 1;\n-- oldest-binary: 0.1.0\n"), down}), HasSubstr("oldest-binary"));
+}
+
+TEST(NewerVersion, ComparesNumbers) {
+  EXPECT_TRUE(newer_version("0.10.0", "0.9.9"));
+  EXPECT_TRUE(newer_version("1.0", "0.9.9"));
+  EXPECT_FALSE(newer_version("0.1.0", "0.1.0"));
+  EXPECT_FALSE(newer_version("0.1", "0.1.0"));
+  EXPECT_FALSE(newer_version("0.1.0-rc1", "0.1.0"));
+  EXPECT_FALSE(newer_version("", "0.1.0"));
 }
 
 schema_status state_of(const secret& url) {

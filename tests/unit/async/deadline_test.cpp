@@ -20,8 +20,8 @@ using boost::asio::as_tuple;
 using boost::asio::awaitable;
 using boost::asio::steady_timer;
 using boost::asio::use_awaitable;
-using test::run_coro;
 using std::chrono::steady_clock;
+using test::run_coro;
 
 // Sleeps, then returns `text`; says in `told` when it was cancelled.
 awaitable<result<std::string>> slowly(std::chrono::milliseconds time, std::string text, bool* told = nullptr) {
@@ -130,7 +130,10 @@ TEST(WithDeadline, CancellingTheWaiterCancelsTheOperation) {
   bool told = false, ended = false;
   boost::asio::cancellation_signal signal;
   const auto waiter = [&]() -> awaitable<void> { co_await with_deadline(slowly(1h, "never", &told), steady_clock::now() + 1h); };
-  auto on_end = [&](const std::exception_ptr& failure) { ended = true; (void)failure; };
+  auto on_end = [&](const std::exception_ptr& failure) {
+    ended = true;
+    (void)failure;
+  };
   boost::asio::co_spawn(context, waiter(), boost::asio::bind_cancellation_slot(signal.slot(), on_end));
   const auto body = [&]() -> awaitable<void> {
     steady_timer timer(context, 10ms);

@@ -85,6 +85,12 @@ TEST(Check, PrintsEveryProblemWithItsPlace) {
   EXPECT_THAT(r.err, HasSubstr("2 problems in "));
 }
 
+TEST(Check, PrintsTheSchemaForEditors) {
+  const auto r = run({"check", "--schema"});
+  EXPECT_EQ(r.code, exit_fine);
+  EXPECT_THAT(r.out, HasSubstr("\"$schema\": \"https://json-schema.org/draft/2020-12/schema\""));
+}
+
 TEST(Workflow, DrawsInThreeForms) {
   EXPECT_THAT(run({"workflow", "fixture"}).out, HasSubstr("processing"));
   EXPECT_THAT(run({"workflow", "fixture", "--format", "mermaid"}).out, HasSubstr("stateDiagram-v2"));
@@ -126,6 +132,7 @@ TEST(Token, IsNewEachTimeAndNeedsNoArguments) {
   EXPECT_EQ(first.code, exit_fine);
   EXPECT_NE(first.out, second.out);
   EXPECT_THAT(first.out, HasSubstr("role: reader"));
+  EXPECT_THAT(run({"token", "new", "123"}).out, HasSubstr("name: \"123\""));
 }
 
 TEST(Token, RefusesWhatTheConfigurationWouldRefuse) {

@@ -39,7 +39,8 @@ class raw_client {
     connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
   }
   ~raw_client() { close(); }
-  raw_client(raw_client&& other) noexcept : fd_(std::exchange(other.fd_, -1)), connected_(other.connected_), buffer_(std::move(other.buffer_)) {}
+  raw_client(raw_client&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), connected_(other.connected_), buffer_(std::move(other.buffer_)) {}
   raw_client& operator=(raw_client&&) = delete;
 
   bool connected() const { return connected_; }

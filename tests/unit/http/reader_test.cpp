@@ -23,9 +23,9 @@ struct outcome {
   request read;
   std::string left;
   friend bool operator==(const outcome& a, const outcome& b) {
-    return a.at == b.at && a.status == b.status && a.code == b.code && a.read.method == b.read.method && a.read.target == b.read.target &&
-           a.read.path == b.read.path && a.read.query == b.read.query && a.read.headers == b.read.headers && a.read.body == b.read.body &&
-           (a.at == state::refused || a.left == b.left);
+    return a.at == b.at && a.status == b.status && a.code == b.code && a.read.method == b.read.method &&
+           a.read.target == b.read.target && a.read.path == b.read.path && a.read.query == b.read.query &&
+           a.read.headers == b.read.headers && a.read.body == b.read.body && (a.at == state::refused || a.left == b.left);
   }
 };
 
@@ -74,14 +74,16 @@ outcome read(const std::string& bytes) {
   std::vector<std::size_t> each;
   for (std::size_t i = 1; i <= bytes.size(); ++i) each.push_back(i);
   EXPECT_EQ(read_in_pieces(bytes, each), whole) << "byte by byte: " << bytes;
-  for (std::size_t i = 1; i < bytes.size(); ++i) EXPECT_EQ(read_in_pieces(bytes, {i, bytes.size()}), whole) << "split at " << i << ": " << bytes;
+  for (std::size_t i = 1; i < bytes.size(); ++i)
+    EXPECT_EQ(read_in_pieces(bytes, {i, bytes.size()}), whole) << "split at " << i << ": " << bytes;
   return whole;
 }
 
 TEST(Reader, KeepsTargetHeadersAndBodyAsTheyCame) {
   const std::string bytes =
-      std::string("POST /callbacks/p%31?a=%2F&b HTTP/1.1\r\nHost: example\r\nX-SIGNATURE: \t one \t\r\nx-signature:two\r\nX-Empty:\r\n"
-                  "X-Text: h\xc3\xa9llo\r\nContent-Length: 6\r\n\r\n") +
+      std::string(
+          "POST /callbacks/p%31?a=%2F&b HTTP/1.1\r\nHost: example\r\nX-SIGNATURE: \t one \t\r\nx-signature:two\r\nX-Empty:\r\n"
+          "X-Text: h\xc3\xa9llo\r\nContent-Length: 6\r\n\r\n") +
       std::string("a\0b\r\nc", 6) + "GET ";
   const outcome whole = read(bytes);
   ASSERT_EQ(whole.at, state::done);
@@ -89,8 +91,8 @@ TEST(Reader, KeepsTargetHeadersAndBodyAsTheyCame) {
   EXPECT_EQ(whole.read.target, "/callbacks/p%31?a=%2F&b");
   EXPECT_EQ(whole.read.path, "/callbacks/p%31");
   EXPECT_EQ(whole.read.query, "a=%2F&b");
-  EXPECT_THAT(whole.read.headers, ElementsAre(Pair("Host", "example"), Pair("X-SIGNATURE", "one"), Pair("x-signature", "two"), Pair("X-Empty", ""),
-                                              Pair("X-Text", "h\xc3\xa9llo"), Pair("Content-Length", "6")));
+  EXPECT_THAT(whole.read.headers, ElementsAre(Pair("Host", "example"), Pair("X-SIGNATURE", "one"), Pair("x-signature", "two"),
+                                              Pair("X-Empty", ""), Pair("X-Text", "h\xc3\xa9llo"), Pair("Content-Length", "6")));
   EXPECT_EQ(whole.read.body, std::string("a\0b\r\nc", 6));
   EXPECT_EQ(whole.left, "GET ");
 }
@@ -121,7 +123,8 @@ TEST(Reader, TrailersAreDropped) {
       "2\r\nhi\r\n0\r\nX-Signature: forged\r\nConnection: close\r\n\r\n");
   ASSERT_EQ(o.at, state::done);
   EXPECT_EQ(o.read.body, "hi");
-  EXPECT_THAT(o.read.headers, ElementsAre(Pair("Host", "a"), Pair("Transfer-Encoding", "chunked"), Pair("Trailer", "X-Signature")));
+  EXPECT_THAT(o.read.headers,
+              ElementsAre(Pair("Host", "a"), Pair("Transfer-Encoding", "chunked"), Pair("Trailer", "X-Signature")));
 }
 
 TEST(Reader, TrailersDoNotDecideWhatBecomesOfTheConnection) {
@@ -157,7 +160,8 @@ TEST(Reader, InDoubtItRefuses) {
       {"length and coding", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
       {"coding and length", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n0\r\n\r\n"},
       {"coding twice", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
-      {"identity then chunked", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
+      {"identity then chunked",
+       "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
       {"list of codings", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"},
       {"chunked not last", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n"},
       {"other coding", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n"},
@@ -191,11 +195,13 @@ TEST(Reader, InDoubtItRefuses) {
       {"method that is no token", "G@T / HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"TLS on a plain port", std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 9)},
       {"two empty lines first", "\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"},
-      {"other expectation", "POST / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\nContent-Length: 1\r\n\r\n", 417, "expectation_failed"},
+      {"other expectation", "POST / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\nContent-Length: 1\r\n\r\n", 417,
+       "expectation_failed"},
       {"HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "http_version_not_supported"},
       {"HTTP/1.2", "GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505, "http_version_not_supported"},
       {"length over the limit", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65\r\n\r\n", 413, "body_too_large"},
-      {"header over the limit", "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(1024, 'x') + "\r\n\r\n", 431, "header_too_large"},
+      {"header over the limit", "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(1024, 'x') + "\r\n\r\n", 431,
+       "header_too_large"},
       {"target over the limit", "GET /" + std::string(1024, 'x'), 431, "header_too_large"},
   };
   for (const row& r : rows) {
@@ -244,8 +250,8 @@ TEST(Reader, BrokenChunksAreRefused) {
 TEST(Reader, BodiesOfExactlyTheLimitAreRead) {
   const std::string body(bounds.body, 'x');
   EXPECT_EQ(read("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 64\r\n\r\n" + body).read.body, body);
-  EXPECT_EQ(read("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n20\r\n" + std::string(32, 'x') + "\r\n20\r\n" + std::string(32, 'x') +
-                 "\r\n0\r\n\r\n")
+  EXPECT_EQ(read("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n20\r\n" + std::string(32, 'x') + "\r\n20\r\n" +
+                 std::string(32, 'x') + "\r\n0\r\n\r\n")
                 .read.body,
             body);
 }

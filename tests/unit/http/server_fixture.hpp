@@ -142,8 +142,8 @@ class ServerTest : public testing::Test {
 };
 
 inline std::string post(std::string_view path, std::string_view body, std::string_view more = {}) {
-  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n" + std::string(more) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-         std::string(body);
+  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n" + std::string(more) +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 
 inline std::string get(std::string_view path, std::string_view more = {}) {

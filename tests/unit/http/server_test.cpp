@@ -6,7 +6,11 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <fstream>
+#include <iostream>
 #include <vector>
 
 namespace recibo::http::test {
@@ -32,7 +36,8 @@ TEST_F(ServerTest, AnswersAndKeepsTheConnection) {
     EXPECT_EQ(find_header(got.headers, "x-content-type-options"), "nosniff");
     EXPECT_EQ(find_header(got.headers, "connection"), std::nullopt);
     EXPECT_EQ(find_header(got.headers, "server"), std::nullopt);
-    EXPECT_THAT(std::string(*find_header(got.headers, "date")), MatchesRegex("[A-Z][a-z][a-z], [0-9]+ [A-Z][a-z][a-z] [0-9]+ [0-9:]+ GMT"));
+    EXPECT_THAT(std::string(*find_header(got.headers, "date")),
+                MatchesRegex("[A-Z][a-z][a-z], [0-9]+ [A-Z][a-z][a-z] [0-9]+ [0-9:]+ GMT"));
   }
   EXPECT_EQ(connections(), 1);
   client.close();
@@ -43,7 +48,8 @@ TEST_F(ServerTest, PipelinedRequestsAreAnsweredInOrder) {
   serve();
   auto client = connect();
   client.send(post("/echo", "one") + get("/echo") + post("/early/404", "over") +
-              "POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n0\r\n\r\n" + post("/echo", "three"));
+              "POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n0\r\n\r\n" +
+              post("/echo", "three"));
   EXPECT_EQ(client.read().body, "one");
   EXPECT_EQ(client.read().body, "");
   EXPECT_EQ(client.read().status, 404);
@@ -75,7 +81,8 @@ TEST_F(ServerTest, ChunksMayComeApart) {
 TEST_F(ServerTest, TrailersNeverBecomeHeaders) {
   serve();
   auto client = connect();
-  client.send("POST /headers HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-Signature: forged\r\n\r\n");
+  client.send(
+      "POST /headers HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-Signature: forged\r\n\r\n");
   EXPECT_EQ(client.read().body, "Host=test\nTransfer-Encoding=chunked\n");
 }
 
@@ -164,8 +171,9 @@ TEST_F(ServerTest, RefusalsAreProblemsAndCloseTheConnection) {
       {"broken chunk", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400, "malformed_request"},
       {"head too large", "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(9000, 'x') + "\r\n\r\n", 431, "header_too_large"},
       {"body too large", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100001\r\n\r\n", 413, "body_too_large"},
-      {"chunks too large", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n186a1\r\n" + std::string(100001, 'x') + "\r\n0\r\n\r\n", 413,
-       "body_too_large"},
+      {"chunks too large",
+       "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n186a1\r\n" + std::string(100001, 'x') + "\r\n0\r\n\r\n",
+       413, "body_too_large"},
       {"expectation", "POST / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\nContent-Length: 1\r\n\r\n", 417, "expectation_failed"},
       {"version", "GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505, "http_version_not_supported"},
   };
@@ -223,7 +231,8 @@ TEST_F(ServerTest, SizeLimits) {
   EXPECT_EQ(whole.read().body.size(), exact.size());
   for (const bool chunked : {false, true}) {
     auto client = connect();
-    EXPECT_TRUE(client.send(chunked ? "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n100001\r\n" + exact + " \r\n0\r\n\r\n"
+    EXPECT_TRUE(client.send(chunked ? "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n100001\r\n" + exact +
+                                          " \r\n0\r\n\r\n"
                                     : post("/echo", exact + " ")));
     EXPECT_EQ(client.read().status, 413);
     EXPECT_TRUE(client.closed());
@@ -366,7 +375,8 @@ TEST_F(ServerTest, BytesInFlightAreBounded) {
   EXPECT_EQ(large.read().status, 503);
   // Two hold 64 KiB each while they send; there is no room for a third.
   auto first = connect(), second = connect();
-  for (auto* client : {&first, &second}) client->send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 70000\r\n\r\n" + std::string(1000, 'x'));
+  for (auto* client : {&first, &second})
+    client->send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 70000\r\n\r\n" + std::string(1000, 'x'));
   EXPECT_TRUE(eventually([&] {
     auto third = connect();
     third.send(post("/echo", std::string(60'000, 'x')));
@@ -389,24 +399,27 @@ TEST_F(ServerTest, BytesInFlightAreBounded) {
 // S31: requests in hand are answered with Connection: close, idle connections are closed.
 TEST_F(ServerTest, DrainFinishesWhatIsInHand) {
   serve();
-  auto half = connect(), idle = connect(), fresh = connect(), working = connect();
+  auto half = connect(), idle = connect(), fresh = connect(), working = connect(), head = connect();
   idle.send(get("/echo"));
   EXPECT_EQ(idle.read().status, 200);
+  head.send("POST /echo HTTP/1.1\r\nHo");
   half.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
   working.send(post("/slow", "x"));
-  EXPECT_TRUE(eventually([&] { return connections() == 4 && service_->handled == 2 && service_->judged == 3; }));
+  EXPECT_TRUE(eventually([&] { return connections() == 5 && service_->handled == 2 && service_->judged == 3; }));
+  std::this_thread::sleep_for(50ms);  // the half head is read
   on_thread([&] { server_->drain(); });
   EXPECT_TRUE(idle.closed());
   EXPECT_TRUE(fresh.closed());
   EXPECT_FALSE(connect().connected());
   half.send("world");
-  for (auto* client : {&half, &working}) {
+  head.send("st: a\r\nContent-Length: 0\r\n\r\n");
+  for (auto* client : {&half, &working, &head}) {
     const raw_answer got = client->read();
     EXPECT_EQ(got.status, 200);
     EXPECT_EQ(find_header(got.headers, "connection"), "close");
     EXPECT_TRUE(client->closed());
   }
-  for (auto* client : {&half, &working, &idle, &fresh}) client->close();
+  for (auto* client : {&half, &working, &idle, &fresh, &head}) client->close();
   EXPECT_TRUE(eventually([&] { return connections() == 0; }));
 }
 
@@ -447,6 +460,43 @@ TEST_F(ServerTest, TheServerMayGoWithConnectionsInIt) {
   on_thread([&] { server_.reset(); });
   EXPECT_TRUE(working.closed());
   EXPECT_TRUE(half.closed());
+}
+
+TEST(Server, TheContextMayGoWithConnectionsInIt) {
+  boost::asio::io_context context;
+  server_options options;
+  options.name = "callbacks";
+  options.address = "127.0.0.1";
+  auto behind = std::make_shared<steered_service>(context);
+  server one(context.get_executor(), options, behind);
+  one.start();
+  raw_client idle(one.port()), half(one.port()), working(one.port());
+  half.send("POST /echo HTTP/1.1\r\n");
+  working.send(post("/slow", "x"));
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  while (behind->handled == 0 && std::chrono::steady_clock::now() < until) context.run_one_for(10ms);
+  EXPECT_EQ(one.connections(), 3);
+}
+
+// Out of descriptors, the waiting connection is accepted when one has been given back.
+TEST_F(ServerTest, DescriptorsMayRunOut) {
+  serve();
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const int next = ::dup(0);
+  ::close(next);
+  testing::internal::CaptureStderr();
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(next) + 1;
+  ::setrlimit(RLIMIT_NOFILE, &tight);
+  auto client = connect();
+  client.send(get("/echo"));
+  EXPECT_TRUE(client.silent(250ms));
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(client.read().status, 200);
+  const std::string lines = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1) << lines;
+  EXPECT_THAT(lines, HasSubstr("cannot accept connections"));
 }
 
 // S21: who may say for whom it speaks.
@@ -514,7 +564,8 @@ TEST_F(ServerTest, AnswersAndConnectionsAreCounted) {
   EXPECT_THAT(text, HasSubstr("recibo_http_requests_total{listener=\"callbacks\",status_class=\"4xx\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("recibo_http_connections{listener=\"callbacks\"} 1\n"));
   client.close();
-  EXPECT_TRUE(eventually([&] { return metrics.render().find("recibo_http_connections{listener=\"callbacks\"} 0\n") != std::string::npos; }));
+  EXPECT_TRUE(eventually(
+      [&] { return metrics.render().find("recibo_http_connections{listener=\"callbacks\"} 0\n") != std::string::npos; }));
   on_thread([&] { server_.reset(); });
 }
 

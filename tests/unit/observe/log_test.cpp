@@ -21,13 +21,15 @@ std::string json(std::string_view message, log::fields with = {}) {
 }
 
 TEST(Log, FieldsFollowTimeLevelAndMessageInTheOrderGiven) {
-  EXPECT_EQ(json("listening", {{"port", 8080}, {"name", "api"}, {"share", 0.5}, {"tls", false}}),
-            R"({"time":"2026-10-01T10:00:00.000000Z","level":"info","msg":"listening","port":8080,"name":"api","share":0.5,"tls":false})");
+  EXPECT_EQ(
+      json("listening", {{"port", 8080}, {"name", "api"}, {"share", 0.5}, {"tls", false}}),
+      R"({"time":"2026-10-01T10:00:00.000000Z","level":"info","msg":"listening","port":8080,"name":"api","share":0.5,"tls":false})");
 }
 
 TEST(Log, IntegersKeepEveryDigit) {
-  EXPECT_THAT(json("n", {{"least", std::numeric_limits<std::int64_t>::min()}, {"most", std::numeric_limits<std::uint64_t>::max()}}),
-              HasSubstr(R"("least":-9223372036854775808,"most":18446744073709551615)"));
+  EXPECT_THAT(
+      json("n", {{"least", std::numeric_limits<std::int64_t>::min()}, {"most", std::numeric_limits<std::uint64_t>::max()}}),
+      HasSubstr(R"("least":-9223372036854775808,"most":18446744073709551615)"));
 }
 
 TEST(Log, NumbersThatJsonCannotHoldAreText) {
@@ -46,9 +48,18 @@ TEST(Log, ForeignTextStaysOneValue) {
       {"forged line", "x\n{\"level\":\"info\",\"msg\":\"forged\"}", R"("x\n{\"level\":\"info\",\"msg\":\"forged\"}")"},
       {"escape sequence", "\x1b[31m", R"("\u001b[31m")"},
       {"delete", "\x7f", R"("\u007f")"},
-      {"control of ISO 6429 as UTF-8", "\xc2\x9b" "31m", R"("\u009b31m")"},
-      {"next line", "a\xc2\x85" "b", R"("a\u0085b")"},
-      {"line separator", "a\xe2\x80\xa8" "b\xe2\x80\xa9", R"("a\u2028b\u2029")"},
+      {"control of ISO 6429 as UTF-8",
+       "\xc2\x9b"
+       "31m",
+       R"("\u009b31m")"},
+      {"next line",
+       "a\xc2\x85"
+       "b",
+       R"("a\u0085b")"},
+      {"line separator",
+       "a\xe2\x80\xa8"
+       "b\xe2\x80\xa9",
+       R"("a\u2028b\u2029")"},
       {"NUL", std::string("a\0b", 3), R"("a\u0000b")"},
       {"text of other languages", "héllo 😊", R"("héllo 😊")"},
   };
@@ -61,7 +72,9 @@ TEST(Log, ForeignTextStaysOneValue) {
   }
 }
 
-TEST(Log, BrokenUtf8BecomesTheReplacementCharacter) { EXPECT_THAT(json("m", {{"v", "a\xff"}}), HasSubstr("\"v\":\"a\xef\xbf\xbd\"")); }
+TEST(Log, BrokenUtf8BecomesTheReplacementCharacter) {
+  EXPECT_THAT(json("m", {{"v", "a\xff"}}), HasSubstr("\"v\":\"a\xef\xbf\xbd\""));
+}
 
 TEST(Log, LongValuesAreCutAtACharacter) {
   const std::string line = json("m", {{"v", std::string(log::value_limit - 1, 'a') + "é" + std::string(500, 'b')}});
@@ -92,8 +105,8 @@ TEST_F(LogStream, WritesOneLineForEachRecordOfTheLevel) {
   log::error("too");
   const std::string lines = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
-  EXPECT_THAT(lines, testing::MatchesRegex(
-                         "\\{\"time\":\"[0-9]+-[0-9]+-[0-9]+T[0-9:]+\\.[0-9][0-9][0-9][0-9][0-9][0-9]Z\",\"level\":\"warn\",.*\n\\{.*\"msg\":\"too\"\\}\n"));
+  EXPECT_THAT(lines, testing::MatchesRegex("\\{\"time\":\"[0-9]+-[0-9]+-[0-9]+T[0-9:]+\\.[0-9][0-9][0-9][0-9][0-9][0-9]Z\","
+                                           "\"level\":\"warn\",.*\n\\{.*\"msg\":\"too\"\\}\n"));
 }
 
 TEST_F(LogStream, GoesToTheStreamAskedFor) {

@@ -140,7 +140,8 @@ TEST(Metrics, ThreadsCountWhileAnotherReadsAndReloads) {
     EXPECT_THAT(m.render(), HasSubstr("recibo_callbacks_total"));
   }
   for (auto& thread : threads) thread.join();
-  EXPECT_THAT(m.render(), HasSubstr("recibo_callbacks_total{disposition=\"applied\",provider=\"acme\"} " + std::to_string(2 * each) + "\n"));
+  EXPECT_THAT(m.render(),
+              HasSubstr("recibo_callbacks_total{disposition=\"applied\",provider=\"acme\"} " + std::to_string(2 * each) + "\n"));
 }
 
 }  // namespace

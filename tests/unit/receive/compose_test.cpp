@@ -121,7 +121,8 @@ TEST(Compose, WhatCannotBeIsSaid) {
   EXPECT_EQ(compose(nested, {.request_id = "r", .event = "complete"}, at).error().code, permanent::wrong_usage);
   config::provider by_header = p1();
   by_header.extract.idempotency_key = {at_place(place::header, "x-key")};
-  EXPECT_EQ(compose(by_header, {.request_id = "r", .event = "complete", .key = {"a\r\nX-Other: b"}}, at).error().detail, "x-key: a header is one line");
+  EXPECT_EQ(compose(by_header, {.request_id = "r", .event = "complete", .key = {"a\r\nX-Other: b"}}, at).error().detail,
+            "x-key: a header is one line");
   config::provider expired = p1();
   expired.keys.secrets.front().until = at;
   EXPECT_EQ(compose(expired, {.request_id = "r", .event = "complete"}, at).error().detail,

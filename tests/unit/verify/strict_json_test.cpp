@@ -128,6 +128,8 @@ TEST(StrictJson, WhatIsAmbiguousOrCannotBeRepresentedIsRefused) {
     const auto read = read_json(c.document, pointers);
     ASSERT_TRUE(read.broken) << c.name;
     EXPECT_EQ(code_word(read.broken->code), "malformed_json");
+    // The reader of our own API's bodies draws the same line, but for numbers, which it never converts.
+    EXPECT_EQ(parse_json(c.document).has_value(), std::string_view(c.name) == "number too large") << c.name;
   }
   EXPECT_EQ(why(deep(64)), "fine");
   EXPECT_EQ(why(R"({"a":"\ud83d\ude0a"})"), "fine");
