@@ -192,10 +192,14 @@ void section::not_served(std::string_view key) {
   if (has(key)) r_.error(key_at(key), std::string(key) + ": " + std::string(not_served_text));
 }
 
+bool is_no_text(const node& n) noexcept {
+  return n.what == node::kind::scalar && n.plain && !n.expanded && resolves(n.text);
+}
+
 bool read_text(reading& r, const field& f, std::string& out, std::size_t longest) {
   if (!is_scalar(r, f, "text")) return false;
   const node& n = *f.value;
-  if (n.plain && !n.expanded && resolves(n.text)) {
+  if (is_no_text(n)) {
     r.error(f.at, std::string(f.name) + ": expected text, found " + n.text + " without quotes, which is a number or a boolean");
     return false;
   }

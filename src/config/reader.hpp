@@ -106,6 +106,8 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
 // "a, b or c".
 std::string either(std::span<const std::string_view> words);
 
+// A plain number or boolean, which other readers of YAML would not take as text.
+bool is_no_text(const node& n) noexcept;
 // Text that is meant as text: a plain number, boolean or nothing is refused, because other readers of YAML would not
 // take it as text. 1 to `longest` bytes, no control characters.
 bool read_text(reading& r, const field& f, std::string& out, std::size_t longest = 1024);

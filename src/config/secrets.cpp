@@ -68,7 +68,7 @@ std::optional<std::string> read_env(reading& r, const field& f) {
   return value;
 }
 
-// A scalar as a secret's text: any bytes, but no plain number, which other readers of YAML would spell anew.
+// A scalar as a secret's text: any bytes, but no plain number or boolean, which other readers of YAML would spell anew.
 std::optional<std::string> read_value(reading& r, const field& f) {
   if (!f || f.value->what == node::kind::broken) return std::nullopt;
   if (f.value->what != node::kind::scalar) {
@@ -76,8 +76,8 @@ std::optional<std::string> read_value(reading& r, const field& f) {
     return std::nullopt;
   }
   const node& n = *f.value;
-  if (n.plain && !n.expanded && !n.text.empty() && n.text.find_first_not_of("+-.0123456789eE") == std::string::npos) {
-    r.error(f.at, std::string(f.name) + ": a number without quotes is no text; put the secret in quotes");
+  if (is_no_text(n)) {
+    r.error(f.at, std::string(f.name) + ": a number or boolean without quotes is no text; put it in quotes");
     return std::nullopt;
   }
   return n.text;

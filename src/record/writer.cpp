@@ -33,6 +33,7 @@ const postgres::statement session_setup{
     "SELECT set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false), "
     "set_config('enable_mergejoin', 'off', false)",
     {}};
+const postgres::statement still_there{"still_there", "SELECT 1", {}};
 const postgres::statement lane_timeout{"lane_timeout", "SELECT set_config('lock_timeout', $1, true)", {oid::text}};
 
 bool proven(const postgres::outcome& o, const storage::checked_pipeline& what) {
@@ -65,7 +66,18 @@ writer::writer(boost::asio::any_io_executor executor, secret url, desk& shared)
     : executor_(std::move(executor)), url_(std::move(url)), desk_(shared) {}
 
 boost::asio::awaitable<bool> writer::connect() {
-  if (connected()) co_return true;
+  if (connected() && !desk_.away) co_return true;
+  if (connected()) {
+    // Another session was given up because nothing answered; whether this one still works is to be seen.
+    postgres::pipeline question;
+    question.add(still_there);
+    const auto answer = co_await session_->run(question, steady_clock::now() + connect_deadline);
+    if (answer.ok()) {
+      desk_.away = false;
+      log::info("database answers again", {{"part", "recorder"}});
+      co_return true;
+    }
+  }
   lose_session();
   auto opened = co_await postgres::connection::open(executor_, url_, steady_clock::now() + connect_deadline);
   bool ready = false;

@@ -214,7 +214,7 @@ test('S25 awkward but allowed identifiers work end to end, others are refused at
   for (const id of ['a/b', 'a%2Fb', 'x'.repeat(256), '', ' ', 'a b', 'a?b', 'a#b', 'é', 'a\u0000b', 'a\nb', '.', '..']) {
     const answer = await recibo.register(id);
     assert.ok(answer.status === 400 || answer.status === 422, `${JSON.stringify(id)}: ${answer.status}`);
-    assert.match(answer.json.detail, /request_id/, 'the rule is named');
+    assert.match(answer.json.detail, id.includes('\u0000') ? /U\+0000/ : /request_id/, 'the rule is named');
   }
 });
 

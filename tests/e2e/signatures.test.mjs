@@ -26,7 +26,7 @@ const send = (name, body, headers) => recibo.raw({ target: `/callbacks/${name}`,
 function seen(response) {
   const problem = response.json;
   delete problem.trace_id;
-  const headers = response.headers.filter(([n]) => !/^(date|traceparent|x-request-id|x-trace-id)$/i.test(n)).map(([n, v]) => `${n.toLowerCase()}: ${v}`);
+  const headers = response.headers.filter(([n]) => !/^(date|traceparent|traceresponse|x-request-id|x-trace-id)$/i.test(n)).map(([n, v]) => `${n.toLowerCase()}: ${v}`);
   return { status: response.status, problem, headers: headers.filter((h) => !h.startsWith('content-length')).sort() };
 }
 

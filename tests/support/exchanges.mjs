@@ -81,7 +81,8 @@ export class Contract {
 
   // The path template of a request target, or undefined.
   template(target) {
-    const path = target.split('?')[0];
+    // A trailing slash may be the same resource; where it is, the same answers are documented.
+    const path = target.split('?')[0].replace(/(?<=.)\/$/, '');
     return this.#paths.find(({ pattern }) => pattern.test(path))?.template;
   }
 

@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         judged{"Inner", R"({"name":"x","items":[{"item_id":"1"},{"item_id":2}]})", permanent::malformed_field, "/items/1/item_id"},
         judged{"InnerUnknown", R"({"name":"x","items":[{"item_id":"1","x":2}]})", permanent::unknown_field, "/items/0/x"},
         judged{"LongList", R"({"name":"x","items":[{"item_id":"1"},{"item_id":"2"},{"item_id":"3"}]})", permanent::malformed_field, "/items"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& row) { return std::string(row.param.name); });
 
 TEST(Schema, ChecksParametersByTheSameRules) {
   EXPECT_TRUE(validate_text(integer(1, 200), "50", "limit"));

@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
                       refused{"TrailingCommaInObject", R"({"a":1,})"}, refused{"Comment", "[1/*x*/]"}, refused{"Open", "[1"}, refused{"OpenString", "\"a"},
                       refused{"CutEscape", "\"\\u00"}, refused{"BadEscape", R"("\x")"}, refused{"Word", "tru"},
                       refused{"TooDeep", std::string(65, '[') + std::string(65, ']')}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& row) { return std::string(row.param.name); });
 
 TEST(JsonValue, TakesSixtyFourLevels) {
   EXPECT_TRUE(parse_json(std::string(64, '[') + std::string(64, ']')));
@@ -87,7 +87,7 @@ TEST(CanonicalJson, WritesNumbersAsNumericDoes) {
 }
 
 TEST(CanonicalJson, RefusesNumbersThatWouldFillTheMemory) {
-  for (const std::string number : {"1e401", "1e-401", "1e999999999999", std::string(401, '9')}) EXPECT_FALSE(canonical_json(std::string_view(number))) << number;
+  for (const auto& number : std::vector<std::string>{"1e401", "1e-401", "1e999999999999", std::string(401, '9')}) EXPECT_FALSE(canonical_json(std::string_view(number))) << number;
   EXPECT_TRUE(canonical_json(std::string_view("1e399")));
 }
 

@@ -483,9 +483,10 @@ TEST_F(ServerTest, DescriptorsMayRunOut) {
   serve();
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
+  testing::internal::CaptureStderr();
+  // Room for the client's socket, and none for the server's.
   const int next = ::dup(0);
   ::close(next);
-  testing::internal::CaptureStderr();
   rlimit tight = before;
   tight.rlim_cur = static_cast<rlim_t>(next) + 1;
   ::setrlimit(RLIMIT_NOFILE, &tight);
