@@ -31,7 +31,7 @@ struct worker::impl {
         std::uniform_int_distribution<std::int64_t>(middle.count() * 4 / 5, middle.count() * 6 / 5)(random));
   }
 
-  // The last catch of a round (docs: style, errors). A cancellation passes: it ends the loop.
+  // The last catch of a round. A cancellation passes: it ends the loop.
   static boost::asio::awaitable<bool> guarded(std::shared_ptr<impl> self) {
     std::exception_ptr failure;
     try {

@@ -32,10 +32,17 @@ struct context {
   std::ostream* err = nullptr;
 };
 
-// Loads ctx.config for a command. Prints warnings, and problems if there are any, to ctx.err as
-// `file:line:column: error: message`; then returns nullptr with ctx.exit_code = exit_wrong. So does a configuration
-// without database.url when the command `needs_database`.
-std::shared_ptr<const config::settings> load_settings(context& ctx, bool needs_database = false);
+// How a command says its warnings: as text on ctx.err, or as records of the log, which `init`s it as the configuration says.
+enum class warnings {
+  as_text,
+  as_log_records,
+};
+
+// Loads ctx.config for a command. Prints problems, and warnings, to ctx.err as `file:line:column: error: message`; when
+// there is a problem it returns nullptr with ctx.exit_code = exit_wrong. So does a configuration without database.url when
+// the command `needs_database`.
+std::shared_ptr<const config::settings> load_settings(context& ctx, bool needs_database = false,
+                                                      warnings how = warnings::as_text);
 
 // Each adds its subcommand (or family of them) to `app`. The work happens in the subcommand's callback, which sets
 // ctx.exit_code and does not throw. `--config` is added to each of them afterwards: do not declare it.
@@ -43,6 +50,7 @@ void add_serve(CLI::App& app, context& ctx);
 void add_migrate(CLI::App& app, context& ctx);
 void add_check(CLI::App& app, context& ctx);
 void add_send(CLI::App& app, context& ctx);
+void add_verify(CLI::App& app, context& ctx);
 void add_case(CLI::App& app, context& ctx);
 void add_workflow(CLI::App& app, context& ctx);
 void add_audit(CLI::App& app, context& ctx);

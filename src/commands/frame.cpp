@@ -2,6 +2,7 @@
 #include "commands.hpp"
 
 #include "recibo/config/load.hpp"
+#include "recibo/observe/log.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -19,9 +20,14 @@ void add_config_option(CLI::App& app, context& ctx) {
 
 }  // namespace
 
-std::shared_ptr<const config::settings> load_settings(context& ctx, bool needs_database) {
+std::shared_ptr<const config::settings> load_settings(context& ctx, bool needs_database, warnings how) {
   const auto loaded = config::load_file(ctx.config);
-  for (const auto& warning : loaded.warnings) *ctx.err << to_string(warning) << '\n';
+  if (how == warnings::as_log_records && loaded.settings) {
+    log::init(loaded.settings->log_level, loaded.settings->log_format, log::stream::standard_output);
+    for (const auto& warning : loaded.warnings) log::warn("configuration", {{"at", to_string(warning)}});
+  } else {
+    for (const auto& warning : loaded.warnings) *ctx.err << to_string(warning) << '\n';
+  }
   for (const auto& problem : loaded.problems) *ctx.err << to_string(problem) << '\n';
   if (loaded.settings && needs_database && loaded.settings->database.url.empty()) {
     *ctx.err << ctx.config << ": error: database.url is required for this command\n";

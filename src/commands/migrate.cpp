@@ -25,7 +25,8 @@ int code_of(const error& e) {
 int migrate(context& ctx, const wishes& w) {
   const bool down = w.down_to >= 0;
   if (down && !w.dry_run && !w.yes) {
-    *ctx.err << "undoing migrations drops their tables with all that is recorded in them: say --yes, or look first with --dry-run\n";
+    *ctx.err
+        << "undoing migrations drops their tables with all that is recorded in them: say --yes, or look first with --dry-run\n";
     return exit_wrong;
   }
   const auto settings = load_settings(ctx);
@@ -44,8 +45,8 @@ int migrate(context& ctx, const wishes& w) {
   if (report->done.empty()) {
     *ctx.out << "nothing to do: the schema is at version " << report->to << '\n';
   } else {
-    *ctx.out << (w.dry_run ? "the schema would go from version " : "the schema went from version ") << report->from << " to " << report->to
-             << '\n';
+    *ctx.out << (w.dry_run ? "the schema would go from version " : "the schema went from version ") << report->from << " to "
+             << report->to << '\n';
   }
   return exit_fine;
 }

@@ -23,6 +23,7 @@ int run(int argc, char** argv) {
   add_migrate(app, ctx);
   add_check(app, ctx);
   add_send(app, ctx);
+  add_verify(app, ctx);
   add_case(app, ctx);
   add_workflow(app, ctx);
   add_audit(app, ctx);

@@ -6,21 +6,14 @@
 
 #include <CLI/CLI.hpp>
 
-#include <ostream>
-
 namespace recibo::commands {
 
 void add_serve(CLI::App& app, context& ctx) {
   auto* command =
       app.add_subcommand("serve", "Receive callbacks and serve the API until SIGTERM; SIGHUP reloads the configuration");
   command->callback([&ctx] {
-    const auto settings = load_settings(ctx);
+    const auto settings = load_settings(ctx, true, warnings::as_log_records);
     if (!settings) return;
-    if (settings->database.url.empty()) {
-      *ctx.err << ctx.config << ": error: database.url is needed to serve\n";
-      ctx.exit_code = exit_wrong;
-      return;
-    }
     ctx.exit_code = app::serve(settings, ctx.config);
   });
 }

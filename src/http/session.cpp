@@ -165,7 +165,8 @@ awaitable<bool> session::answer(const response& what, const context& about) {
   answered_ = true;
   of_->answered(what.status);
   const bool sent = co_await write(head, about.head_only || !may_have_body(what.status) ? std::string_view() : what.body);
-  co_return sent&& keep;
+  if (!sent) co_return false;
+  co_return keep;
 }
 
 awaitable<bool> session::refuse(const refusal& why, context about) {
@@ -294,7 +295,7 @@ awaitable<response> session::handle(request& whole) {
   co_return result;
 }
 
-// The last catch of a request (docs: style, errors).
+// The last catch of a request.
 response session::fault(const request& of, const std::exception_ptr& failure) {
   std::string what = "not a std::exception";
   try {

@@ -14,7 +14,8 @@ void count_notice(void* of, const PGresult* notice) {
   ++s.notices;
   const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
   const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-  if (severity && (std::string_view(severity) == "FATAL" || std::string_view(severity) == "PANIC")) s.farewell = text ? text : severity;
+  if (severity && (std::string_view(severity) == "FATAL" || std::string_view(severity) == "PANIC"))
+    s.farewell = text ? text : severity;
   log_notice(notice);
 }
 

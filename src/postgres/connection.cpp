@@ -63,8 +63,8 @@ asio::awaitable<int> serving_pid(session& s, const statement& asked, deadline un
 // Two sessions that are open at once and served by one process: a pooler deals the processes out by transaction. Then
 // session settings, prepared statements and session locks are anybody's. A pooler is there when the process is not the
 // one that the server's greeting named; without one this costs nothing.
-asio::awaitable<bool> shares_processes(asio::any_io_executor executor, const conninfo& where, target at, std::string attrs, session& first,
-                                       int first_pid, deadline until) {
+asio::awaitable<bool> shares_processes(asio::any_io_executor executor, const conninfo& where, target at, std::string attrs,
+                                       session& first, int first_pid, deadline until) {
   static const statement ask{"", "SELECT pg_backend_pid()", {}};
   // A pooler in session mode may have no process left for the second one: then it waits, and that says nothing.
   const auto half = share(until, 2, std::nullopt);
@@ -83,7 +83,8 @@ constexpr const char* pooled =
 connection::connection(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
 connection::~connection() = default;
 
-asio::awaitable<result<std::unique_ptr<connection>>> connection::open(asio::any_io_executor executor, secret url, deadline until) {
+asio::awaitable<result<std::unique_ptr<connection>>> connection::open(asio::any_io_executor executor, secret url,
+                                                                      deadline until) {
   return open(std::move(executor), std::move(url), until, session_options{});
 }
 
@@ -120,7 +121,8 @@ asio::awaitable<result<std::unique_ptr<connection>>> connection::open(asio::any_
       }
     }
   }
-  co_return error(transient::database_away, answered ? "a database server answered and refused the session" : "no database server could be reached");
+  co_return error(transient::database_away,
+                  answered ? "a database server answered and refused the session" : "no database server could be reached");
 }
 
 asio::awaitable<outcome> connection::run(const pipeline& what, deadline until) { return impl_->s->run(what, until); }

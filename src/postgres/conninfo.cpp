@@ -1,7 +1,7 @@
 #include "conninfo.hpp"
 
-#include <boost/asio/ip/address.hpp>
 #include <libpq-fe.h>
+#include <boost/asio/ip/address.hpp>
 
 #include <algorithm>
 #include <array>
@@ -82,7 +82,8 @@ result<conninfo> conninfo::parse(const secret& url) {
   }
   const bool matches = (hosts.empty() || hosts.size() == count) && (addresses.empty() || addresses.size() == count) &&
                        (ports.size() <= 1 || ports.size() == count);
-  if (!matches) return error(permanent::invalid_configuration, "the database URL names another number of ports or addresses than of hosts");
+  if (!matches)
+    return error(permanent::invalid_configuration, "the database URL names another number of ports or addresses than of hosts");
   for (std::size_t i = 0; i < count; ++i) {
     target t;
     if (!hosts.empty()) t.host = hosts[i];
@@ -109,7 +110,8 @@ std::vector<std::string> conninfo::passes() const {
 std::optional<int> conninfo::connect_timeout() const {
   const auto* text = find("connect_timeout");
   int seconds = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), seconds).ec != std::errc() || seconds <= 0) return std::nullopt;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), seconds).ec != std::errc() || seconds <= 0)
+    return std::nullopt;
   return seconds;
 }
 

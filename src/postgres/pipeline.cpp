@@ -20,8 +20,8 @@ const PGresult* raw(const void* r) noexcept { return static_cast<const PGresult*
 // A column of another type than the code believes is our bug, and reading on would make up data: stop here.
 [[noreturn]] void wrong_type(const PGresult* r, int row, int column, const char* wanted) noexcept {
   const char* name = PQfname(r, column);
-  std::fprintf(stderr, "recibo: broken invariant: row %d, column %d (%s) is not a %s (type %u)\n", row, column, name ? name : "none",
-               wanted, name ? PQftype(r, column) : 0U);
+  std::fprintf(stderr, "recibo: broken invariant: row %d, column %d (%s) is not a %s (type %u)\n", row, column,
+               name ? name : "none", wanted, name ? PQftype(r, column) : 0U);
   std::abort();
 }
 

@@ -92,9 +92,7 @@ asio::awaitable<result<pool::impl::lease>> pool::impl::check_out(deadline until)
       node.took();
       co_return lease(self, std::move(c));
     }
-    case pool_node::next::fail:
-      connect_if_wanted();
-      co_return why_none();
+    case pool_node::next::fail: connect_if_wanted(); co_return why_none();
     case pool_node::next::wait: break;
   }
   // In the queue for as long as this frame lives.
@@ -240,7 +238,8 @@ asio::awaitable<result<rows>> pool::query(const statement& what, parameters with
     if (out.timed_out) co_return error(transient::database_busy, "the database did not answer in time");
     if (!out.lost) co_return to_error(out);
     // Found dead before anything was sent: the next one, until a fresh one is tried. Cut off: once more, for it only reads.
-    if (out.sync_sent && std::exchange(cut_off, true)) co_return error(transient::database_away, "the connection to the database was lost");
+    if (out.sync_sent && std::exchange(cut_off, true))
+      co_return error(transient::database_away, "the connection to the database was lost");
   }
 }
 

@@ -27,26 +27,6 @@ server_error refusal(const PGresult* r) {
 
 }  // namespace
 
-prepared_statements::entry& prepared_statements::of(const statement& what) {
-  auto [at, fresh] = known_.try_emplace(what.name);
-  auto& e = at->second;
-  if (fresh) {
-    e.sql = what.sql;
-    e.as = what.name;
-  } else if (e.sql != what.sql) {
-    std::fprintf(stderr, "recibo: broken invariant: two statements are named %s\n", what.name.c_str());
-    std::abort();
-  }
-  return e;
-}
-
-void prepared_statements::forget(const statement& what) {
-  if (what.name.empty()) return;
-  auto& e = of(what);
-  e.there = false;
-  e.as = what.name + "/" + std::to_string(++e.forgotten);
-}
-
 session::~session() {
   io.unwatch();
   PQfinish(pg);
@@ -54,7 +34,8 @@ session::~session() {
 
 void session::begin_run() {
   if (running || lost) {
-    std::fprintf(stderr, "recibo: broken invariant: a connection was used %s\n", running ? "twice at a time" : "after it was lost");
+    std::fprintf(stderr, "recibo: broken invariant: a connection was used %s\n",
+                 running ? "twice at a time" : "after it was lost");
     std::abort();
   }
   running = true;
@@ -142,7 +123,7 @@ bool session::alive(outcome& out) {
     lose(out, PQerrorMessage(pg));
     return false;
   }
-  PQisBusy(pg);  // parses what came while we were idle, so that its notices are not this run's
+  PQisBusy(pg);             // parses what came while we were idle, so that its notices are not this run's
   if (!farewell.empty()) {  // the end of the stream may not have arrived yet
     lose(out, farewell);
     return false;
@@ -168,7 +149,8 @@ bool session::send(const pipeline& what, outcome& out) {
       if (!e.there && !e.asked) {
         e.asked = true;
         expected_.push_back({i, true});
-        sent = PQsendPrepare(pg, e.as.c_str(), e.sql.c_str(), static_cast<int>(step.what->types.size()), step.what->types.data()) == 1;
+        sent = PQsendPrepare(pg, e.as.c_str(), e.sql.c_str(), static_cast<int>(step.what->types.size()),
+                             step.what->types.data()) == 1;
       }
     }
     expected_.push_back({i, false});
@@ -191,7 +173,8 @@ bool session::send_step(const pipeline::step& step) {
   const auto& what = *step.what;
   const int n = static_cast<int>(count);
   if (what.name.empty()) {
-    return PQsendQueryParams(pg, what.sql.c_str(), n, what.types.data(), values_.data(), lengths_.data(), formats_.data(), 1) == 1;
+    return PQsendQueryParams(pg, what.sql.c_str(), n, what.types.data(), values_.data(), lengths_.data(), formats_.data(), 1) ==
+           1;
   }
   return PQsendQueryPrepared(pg, prepared_.of(what).as.c_str(), n, values_.data(), lengths_.data(), formats_.data(), 1) == 1;
 }

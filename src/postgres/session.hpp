@@ -3,6 +3,7 @@
 #pragma once
 
 #include "conninfo.hpp"
+#include "prepared.hpp"
 #include "recibo/postgres/connection.hpp"
 #include "waiter.hpp"
 
@@ -10,29 +11,9 @@
 
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace recibo::postgres {
-
-// Statements that this session has prepared, by name.
-class prepared_statements {
- public:
-  struct entry {
-    std::string sql;         // to notice two statements of one name
-    std::string as;          // its name on the server
-    bool there = false;      // the server has confirmed it
-    bool asked = false;      // its prepare is on the way
-    unsigned forgotten = 0;  // how often
-  };
-  // Aborts when the name stands for another text already: that is our bug, and would run the wrong statement.
-  entry& of(const statement& what);
-  // The server has lost it, or its plan no longer fits the tables: it is prepared afresh, under another name.
-  void forget(const statement& what);
-
- private:
-  std::unordered_map<std::string, entry> known_;
-};
 
 class session {
  public:
@@ -91,7 +72,7 @@ struct attempt {
   std::unique_ptr<session> reached;
   bool answered = false;  // a server was there and refused the session
 };
-boost::asio::awaitable<attempt> connect(boost::asio::any_io_executor executor, const conninfo& where, target at, std::string session_attrs,
-                                        deadline until);
+boost::asio::awaitable<attempt> connect(boost::asio::any_io_executor executor, const conninfo& where, target at,
+                                        std::string session_attrs, deadline until);
 
 }  // namespace recibo::postgres

@@ -30,7 +30,8 @@ constexpr std::string_view up_ending = ".up.sql", down_ending = ".down.sql", old
 // Session lock; in the database's own key space, so that migrators of other databases do not wait.
 const statement lock{"", "SELECT pg_advisory_lock(7594034139402302319)", {}};
 const statement find_table{"", "SELECT to_regclass('recibo.schema_migrations') IS NOT NULL", {}};
-const statement find_applied{"", "SELECT version, name, checksum, oldest_binary FROM recibo.schema_migrations ORDER BY version", {}};
+const statement find_applied{
+    "", "SELECT version, name, checksum, oldest_binary FROM recibo.schema_migrations ORDER BY version", {}};
 const statement begin{"", "BEGIN", {}};
 // A migration that waits for a table makes everybody behind it wait too: give up early, and let it be tried again.
 const statement bound_waiting{"", "SET LOCAL lock_timeout = '10s'", {}};
@@ -117,14 +118,16 @@ result<void> check_unchanged(const std::vector<applied>& there, const std::vecto
     const auto same = std::find_if(ours.begin(), ours.end(), [&](const migration& m) { return m.version == a.version; });
     if (same == ours.end()) continue;  // of a newer release
     if (same->name != a.name || binary(same->checksum) != a.checksum) {
-      return error(permanent::schema_mismatch, "migration " + a.name + " was applied with another content than this binary's " + same->name);
+      return error(permanent::schema_mismatch,
+                   "migration " + a.name + " was applied with another content than this binary's " + same->name);
     }
   }
   return {};
 }
 
 // What is to be done, in order.
-result<std::vector<const migration*>> plan(const std::vector<applied>& there, const std::vector<migration>& ours, std::optional<int> down_to) {
+result<std::vector<const migration*>> plan(const std::vector<applied>& there, const std::vector<migration>& ours,
+                                           std::optional<int> down_to) {
   std::vector<const migration*> out;
   const int newest = there.empty() ? 0 : there.back().version;
   const auto is_there = [&](int version) {
@@ -140,7 +143,8 @@ result<std::vector<const migration*>> plan(const std::vector<applied>& there, co
   }
   for (auto a = there.rbegin(); a != there.rend() && a->version > *down_to; ++a) {
     const auto known = std::find_if(ours.begin(), ours.end(), [&](const migration& m) { return m.version == a->version; });
-    if (known == ours.end()) return error(permanent::schema_mismatch, "migration " + a->name + " is of a newer binary: undo it with that one");
+    if (known == ours.end())
+      return error(permanent::schema_mismatch, "migration " + a->name + " is of a newer binary: undo it with that one");
     out.push_back(&*known);
   }
   return out;

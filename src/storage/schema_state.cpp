@@ -38,8 +38,8 @@ schema_status judge(const postgres::rows& demands) {
     if (out.oldest_binary.empty() || newer_version(demand, out.oldest_binary)) out.oldest_binary = std::move(demand);
   }
   if (out.version < out.needed) {
-    out.why = "the database schema is at version " + std::to_string(out.version) + " and this binary needs " + std::to_string(out.needed) +
-              ": run `recibo migrate`";
+    out.why = "the database schema is at version " + std::to_string(out.version) + " and this binary needs " +
+              std::to_string(out.needed) + ": run `recibo migrate`";
   } else if (newer_version(out.oldest_binary, RECIBO_VERSION)) {
     out.why = "the database schema serves binaries from " + out.oldest_binary + " on, and this one is " RECIBO_VERSION;
   } else {

@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fcntl.h>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <fcntl.h>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -77,7 +77,8 @@ int free_port() {
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof at;
-  const bool bound = bind(s, reinterpret_cast<sockaddr*>(&at), size) == 0 && getsockname(s, reinterpret_cast<sockaddr*>(&at), &size) == 0;
+  const bool bound =
+      bind(s, reinterpret_cast<sockaddr*>(&at), size) == 0 && getsockname(s, reinterpret_cast<sockaddr*>(&at), &size) == 0;
   close(s);
   if (!bound) throw std::runtime_error("no free port");
   return ntohs(at.sin_port);
@@ -96,7 +97,8 @@ cluster::cluster(options o) : options_(std::move(o)), bin_(programs()), as_{"set
   base_ = name;
   data_ = base_ / "data";
   socket_ = base_ / "s";
-  if (socket_.string().size() > 90) throw std::runtime_error("the socket folder has too long a path: set TMPDIR to a shorter one");
+  if (socket_.string().size() > 90)
+    throw std::runtime_error("the socket folder has too long a path: set TMPDIR to a shorter one");
   try {
     initialise();
     start();
@@ -124,10 +126,12 @@ void cluster::initialise() {
     for (const auto& folder : {data_, socket_}) {
       if (chown(folder.c_str(), postgres->pw_uid, postgres->pw_gid) != 0) throw std::runtime_error("chown failed");
     }
-    as_.insert(as_.end(), {"--reuid=postgres", "--regid=postgres", "--init-groups", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"});
+    as_.insert(as_.end(), {"--reuid=postgres", "--regid=postgres", "--init-groups", "--inh-caps=+dac_override",
+                           "--ambient-caps=+dac_override"});
   }
   auto words = as_;
-  words.insert(words.end(), {bin_ / "initdb", "-D", data_, "-U", "recibo", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"});
+  words.insert(words.end(), {bin_ / "initdb", "-D", data_, "-U", "recibo", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync",
+                             "--no-instructions"});
   if (wait_for(spawn(words, base_ / "log")) != 0) throw std::runtime_error("initdb failed: " + log());
 }
 
@@ -174,7 +178,8 @@ std::string cluster::tcp_url(std::string_view name, std::string_view user) const
 
 std::string cluster::sql(std::string_view name, const std::string& text) const {
   const std::unique_ptr<PGconn, decltype(&PQfinish)> c(PQconnectdb(url(name).c_str()), &PQfinish);
-  PQsetNoticeProcessor(c.get(), [](void*, const char*) {}, nullptr);
+  PQsetNoticeProcessor(
+      c.get(), [](void*, const char*) {}, nullptr);
   const std::unique_ptr<PGresult, decltype(&PQclear)> r(PQexec(c.get(), text.c_str()), &PQclear);
   const auto status = PQresultStatus(r.get());
   if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) throw std::runtime_error(PQerrorMessage(c.get()));
@@ -200,7 +205,8 @@ database::database(content c, cluster& in) : in_(in) {
   std::string from = "template0";
   if (c == content::migrated) {
     from = template_name;
-    const bool there = in_.sql("postgres", std::string("SELECT 1 FROM pg_database WHERE datname = '") + template_name + "'") == "1";
+    const bool there =
+        in_.sql("postgres", std::string("SELECT 1 FROM pg_database WHERE datname = '") + template_name + "'") == "1";
     if (!there) {
       in_.sql("postgres", std::string("CREATE DATABASE ") + template_name);
       const auto done = storage::migrate(secret(in_.url(template_name)));

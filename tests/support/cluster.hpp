@@ -16,8 +16,8 @@ namespace recibo::test {
 class cluster {
  public:
   struct options {
-    bool fsync = false;  // off for speed; on where a test kills the server
-    bool tcp = false;    // also listen on 127.0.0.1
+    bool fsync = false;                 // off for speed; on where a test kills the server
+    bool tcp = false;                   // also listen on 127.0.0.1
     std::vector<std::string> settings;  // more "name=value"
   };
   enum class how {
@@ -26,6 +26,7 @@ class cluster {
   };
 
   cluster() : cluster(options{}) {}
+  // From the main thread: the kernel ends the server when the thread that started it ends.
   // Makes and starts it; throws std::runtime_error with the server's log when it does not come up.
   explicit cluster(options o);
   ~cluster();

@@ -1,4 +1,4 @@
-// Bounds the wait for an asynchronous operation. Nothing else in Recibo races a timer (docs: style, coroutines): the
+// Bounds the wait for an asynchronous operation. Nothing else in Recibo races a timer: the
 // operators of Asio wait for the timer when the operation throws, and drop what it returned when both finish.
 #pragma once
 

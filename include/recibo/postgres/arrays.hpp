@@ -12,7 +12,8 @@ namespace recibo::postgres {
 
 // Object IDs of the built-in types we use; fixed in pg_type.dat.
 namespace oid {
-inline constexpr std::uint32_t boolean = 16, bytea = 17, int8 = 20, int4 = 23, text = 25, timestamptz = 1184, uuid = 2950, jsonb = 3802, numeric = 1700;
+inline constexpr std::uint32_t boolean = 16, bytea = 17, int8 = 20, int4 = 23, text = 25, timestamptz = 1184, uuid = 2950,
+                               jsonb = 3802, numeric = 1700;
 inline constexpr std::uint32_t boolean_array = 1000, bytea_array = 1001, int8_array = 1016, int4_array = 1007, text_array = 1009,
                                timestamptz_array = 1185, uuid_array = 2951, jsonb_array = 3807;
 }  // namespace oid

@@ -31,9 +31,10 @@ class connection {
   // permanent::invalid_configuration   the URL cannot be read
   // transient::database_away           no host could be reached before the deadline, or what was reached is a pooler in
   //                                    transaction mode; the detail never holds the URL
-  static boost::asio::awaitable<result<std::unique_ptr<connection>>> open(boost::asio::any_io_executor executor, secret url, deadline until);
-  static boost::asio::awaitable<result<std::unique_ptr<connection>>> open(boost::asio::any_io_executor executor, secret url, deadline until,
-                                                                          session_options how);
+  static boost::asio::awaitable<result<std::unique_ptr<connection>>> open(boost::asio::any_io_executor executor, secret url,
+                                                                          deadline until);
+  static boost::asio::awaitable<result<std::unique_ptr<connection>>> open(boost::asio::any_io_executor executor, secret url,
+                                                                          deadline until, session_options how);
   ~connection();
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;

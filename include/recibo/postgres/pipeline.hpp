@@ -43,7 +43,9 @@ class parameters {
   parameters& null();
   parameters& array(binary_array&& a);
   template <class Tag>
-  parameters& uuid(const uuid_of<Tag>& id) { return text(id.binary()); }
+  parameters& uuid(const uuid_of<Tag>& id) {
+    return text(id.binary());
+  }
   std::span<const std::optional<std::string>> values() const noexcept { return values_; }
 
  private:
@@ -84,7 +86,9 @@ class rows {
   std::int64_t affected() const noexcept;
 
  private:
-  struct deleter { void operator()(void* r) const noexcept; };
+  struct deleter {
+    void operator()(void* r) const noexcept;
+  };
   std::unique_ptr<void, deleter> result_;
 };
 
@@ -92,18 +96,18 @@ class rows {
 struct server_error {
   std::string sqlstate;
   std::string constraint;  // name of the constraint, where there is one
-  std::string message;     // the server's text: for the log, never for a caller
+  std::string message;     // the server's text: never for a caller; in class 22 it quotes values, so not for the log either
 };
 
 // What came of one run. Exactly one of three: `ok()`, refused by the server, or the connection lost.
 struct outcome {
-  std::vector<rows> answers;             // one per statement, in order, as far as they came
-  std::optional<server_error> refused;   // the statement at answers.size() failed; the rest was skipped
-  bool lost = false;                     // no connection any more; it must be closed and reopened
-  bool sync_sent = false;                // with `lost`: the server may have done it all: uncertain
-  bool timed_out = false;                // with `lost`: our deadline passed
-  bool noticed = false;                  // a NOTICE or WARNING came within the pipeline (write path, rule 8)
-  std::string lost_why;                  // for the log
+  std::vector<rows> answers;            // one per statement, in order, as far as they came
+  std::optional<server_error> refused;  // the statement at answers.size() failed; the rest was skipped
+  bool lost = false;                    // no connection any more; it must be closed and reopened
+  bool sync_sent = false;               // with `lost`: the server may have done it all: uncertain
+  bool timed_out = false;               // with `lost`: our deadline passed
+  bool noticed = false;                 // a NOTICE or WARNING came within the pipeline (write path, rule 8)
+  std::string lost_why;                 // for the log
   bool ok() const noexcept { return !refused && !lost; }
 };
 
@@ -111,7 +115,10 @@ class pipeline {
  public:
   // `what` must outlive the run.
   pipeline& add(const statement& what, parameters with = {});
-  struct step { const statement* what; parameters with; };
+  struct step {
+    const statement* what;
+    parameters with;
+  };
   std::span<const step> steps() const noexcept { return steps_; }
   bool empty() const noexcept { return steps_.empty(); }
 

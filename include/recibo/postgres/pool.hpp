@@ -25,7 +25,9 @@ class pool {
   boost::asio::awaitable<outcome> run(const pipeline& what, deadline until);
 
   // For recibo_db_connections{state} and readiness.
-  struct counts { int idle = 0, busy = 0, connecting = 0, waiting = 0; };
+  struct counts {
+    int idle = 0, busy = 0, connecting = 0, waiting = 0;
+  };
   counts state() const noexcept;
   // Closes idle connections; those in use close when they come back.
   void close();

@@ -34,7 +34,7 @@ namespace recibo::storage {
 // One numbered pair of files; borrows their text.
 struct migration {
   int version = 0;
-  std::string name;           // "0002_operations"
+  std::string name;  // "0002_operations"
   std::string_view up, down;
   sha256_digest checksum{};   // of `up`
   std::string oldest_binary;  // the oldest binary that may serve once it is applied
@@ -46,8 +46,8 @@ struct migration {
 result<std::vector<migration>> read_migrations(std::span<const embedded_file> files);
 
 struct migrate_options {
-  bool dry_run = false;         // only say what would be done
-  std::optional<int> down_to;   // undo all migrations above this one, newest first
+  bool dry_run = false;        // only say what would be done
+  std::optional<int> down_to;  // undo all migrations above this one, newest first
   std::span<const embedded_file> files = embedded_migrations();
   // For all of it: connecting, waiting for another migrator, the work.
   std::chrono::seconds limit{600};
@@ -76,7 +76,7 @@ struct schema_status {
   int needed = 0;             // newest that this binary brings
   std::string oldest_binary;  // the most recent demand among the applied migrations
   bool fits = false;
-  std::string why;            // a sentence for people, when it does not fit
+  std::string why;  // a sentence for people, when it does not fit
 };
 
 // The newest embedded migration: what this binary needs at least.

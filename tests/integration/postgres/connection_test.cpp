@@ -7,21 +7,12 @@
 #include "support/run_coro.hpp"
 #include "support/sessions.hpp"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include <gtest/gtest.h>
-
-#include <thread>
 
 namespace recibo::postgres {
 namespace {
 
 namespace asio = boost::asio;
-using namespace std::chrono_literals;
 using test::database;
 using test::on_connection;
 using test::soon;
@@ -36,17 +27,25 @@ class Connection : public testing::Test {
 };
 
 TEST_F(Connection, CarriesEveryTypeThereAndBack) {
-  const statement all{"all_types",
-                      "SELECT $1::text, $2::bytea, $3::bigint, $4::integer, $5::boolean, $6::timestamptz, $7::uuid, $8::jsonb, $3::int2, "
-                      "'9'::xid8, $1::varchar, $8::text",
-                      {oid::text, oid::bytea, oid::int8, oid::int4, oid::boolean, oid::timestamptz, oid::uuid, oid::jsonb}};
+  const statement all{
+      "all_types",
+      "SELECT $1::text, $2::bytea, $3::bigint, $4::integer, $5::boolean, $6::timestamptz, $7::uuid, $8::jsonb, $3::int2, "
+      "'9'::xid8, $1::varchar, $8::text",
+      {oid::text, oid::bytea, oid::int8, oid::int4, oid::boolean, oid::timestamptz, oid::uuid, oid::jsonb}};
   const auto at = now();
   const auto id = make_id<operation_id>(at);
   const std::string bytes("\0\xff\x80 a", 5);
   on_connection(db.url(), [&](connection& c) -> asio::awaitable<void> {
     for (int round = 0; round < 2; ++round) {  // prepared, and prepared already
       parameters p;
-      p.text("ñ, 漢").bytes(bytes).int8(-42).int4(std::numeric_limits<std::int32_t>::min()).boolean(true).time(at).uuid(id).jsonb(R"({"a":1})");
+      p.text("ñ, 漢")
+          .bytes(bytes)
+          .int8(-42)
+          .int4(std::numeric_limits<std::int32_t>::min())
+          .boolean(true)
+          .time(at)
+          .uuid(id)
+          .jsonb(R"({"a":1})");
       pipeline all_types;
       all_types.add(all, std::move(p));
       const auto out = co_await c.run(all_types, soon());
@@ -73,7 +72,8 @@ TEST_F(Connection, CarriesEveryTypeThereAndBack) {
 }
 
 TEST_F(Connection, CarriesNullsAsParametersElementsAndResults) {
-  const statement nulls{"nulls", "SELECT $1, $2, $3, x FROM unnest($4) AS x", {oid::text, oid::timestamptz, oid::int8, oid::text_array}};
+  const statement nulls{
+      "nulls", "SELECT $1, $2, $3, x FROM unnest($4) AS x", {oid::text, oid::timestamptz, oid::int8, oid::text_array}};
   on_connection(db.url(), [&](connection& c) -> asio::awaitable<void> {
     binary_array a(oid::text);
     a.add("").add_null();
@@ -95,9 +95,10 @@ TEST_F(Connection, CarriesNullsAsParametersElementsAndResults) {
 
 TEST_F(Connection, CarriesArraysOfTenThousand) {
   constexpr int count = 10'000;
-  const statement rows_back{"arrays", "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7)",
-                            {oid::uuid_array, oid::text_array, oid::bytea_array, oid::timestamptz_array, oid::int8_array, oid::int4_array,
-                             oid::boolean_array}};
+  const statement rows_back{"arrays",
+                            "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7)",
+                            {oid::uuid_array, oid::text_array, oid::bytea_array, oid::timestamptz_array, oid::int8_array,
+                             oid::int4_array, oid::boolean_array}};
   auto random = test::random_for_test();
   struct one {
     operation_id id;
@@ -106,9 +107,11 @@ TEST_F(Connection, CarriesArraysOfTenThousand) {
     std::int64_t n;
   };
   std::vector<one> sent;
-  binary_array ids(oid::uuid), texts(oid::text), bytes(oid::bytea), times(oid::timestamptz), longs(oid::int8), ints(oid::int4), flags(oid::boolean);
+  binary_array ids(oid::uuid), texts(oid::text), bytes(oid::bytea), times(oid::timestamptz), longs(oid::int8), ints(oid::int4),
+      flags(oid::boolean);
   for (int i = 0; i < count; ++i) {
-    one o{make_id<operation_id>(now()), std::string(random() % 40, 'x'), std::string(random() % 600, '\0'), now() - std::chrono::microseconds(random() % 1'000'000'000'000), static_cast<std::int64_t>(random())};
+    one o{make_id<operation_id>(now()), std::string(random() % 40, 'x'), std::string(random() % 600, '\0'),
+          now() - std::chrono::microseconds(random() % 1'000'000'000'000), static_cast<std::int64_t>(random())};
     ids.add(o.id.binary());
     texts.add(o.text);
     bytes.add(o.bytes);
@@ -119,7 +122,13 @@ TEST_F(Connection, CarriesArraysOfTenThousand) {
     sent.push_back(std::move(o));
   }
   parameters p;
-  p.array(std::move(ids)).array(std::move(texts)).array(std::move(bytes)).array(std::move(times)).array(std::move(longs)).array(std::move(ints)).array(std::move(flags));
+  p.array(std::move(ids))
+      .array(std::move(texts))
+      .array(std::move(bytes))
+      .array(std::move(times))
+      .array(std::move(longs))
+      .array(std::move(ints))
+      .array(std::move(flags));
   pipeline run;
   run.add(rows_back, std::move(p));
   on_connection(db.url(), [&](connection& c) -> asio::awaitable<void> {
@@ -172,14 +181,24 @@ TEST_F(Connection, MoreThanTheSocketHoldsInBothDirectionsDoesNotHang) {
 }
 
 TEST_F(Connection, SessionIsSetUpAsPromised) {
-  const statement settings{"", "SELECT name || '=' || setting FROM pg_settings WHERE name = ANY($1) ORDER BY name", {oid::text_array}};
+  const statement settings{
+      "", "SELECT name || '=' || setting FROM pg_settings WHERE name = ANY($1) ORDER BY name", {oid::text_array}};
   db.sql("ALTER DATABASE " + db.name() + " SET synchronous_commit = off");
   db.sql("ALTER DATABASE " + db.name() + " SET client_min_messages = error");
   db.sql("ALTER DATABASE " + db.name() + " SET default_transaction_isolation = 'repeatable read'");
-  const std::vector<std::string> expected{"application_name=recibo", "client_encoding=UTF8", "client_min_messages=notice",
-                                          "default_transaction_isolation=read committed", "idle_in_transaction_session_timeout=5000", "jit=off",
-                                          "lock_timeout=0", "plan_cache_mode=force_generic_plan", "search_path=recibo, pg_temp",
-                                          "standard_conforming_strings=on", "statement_timeout=4000", "synchronous_commit=on", "TimeZone=UTC"};
+  const std::vector<std::string> expected{"application_name=recibo",
+                                          "client_encoding=UTF8",
+                                          "client_min_messages=notice",
+                                          "default_transaction_isolation=read committed",
+                                          "idle_in_transaction_session_timeout=5000",
+                                          "jit=off",
+                                          "lock_timeout=0",
+                                          "plan_cache_mode=force_generic_plan",
+                                          "search_path=recibo, pg_temp",
+                                          "standard_conforming_strings=on",
+                                          "statement_timeout=4000",
+                                          "synchronous_commit=on",
+                                          "TimeZone=UTC"};
   on_connection(db.url(), [&](connection& c) -> asio::awaitable<void> {
     for (const auto& e : expected) {
       binary_array name(oid::text);
@@ -200,7 +219,9 @@ TEST_F(Connection, SessionIsSetUpAsPromised) {
 }
 
 TEST_F(Connection, RefusedStatementSkipsTheRestAndRollbackMendsTheSession) {
-  db.sql("CREATE SCHEMA recibo; CREATE TABLE recibo.t (n int CONSTRAINT t_n_from_sender CHECK (n > 0), CONSTRAINT t_key UNIQUE (n))");
+  db.sql(
+      "CREATE SCHEMA recibo; CREATE TABLE recibo.t (n int CONSTRAINT t_n_from_sender CHECK (n > 0), CONSTRAINT t_key UNIQUE "
+      "(n))");
   const statement insert{"insert", "INSERT INTO t VALUES ($1)", {oid::int4}};
   const statement count{"count", "SELECT count(*) FROM t", {}};
   on_connection(db.url(), [&](connection& c) -> asio::awaitable<void> {
@@ -370,130 +391,11 @@ TEST_F(Connection, NoticesAreSeenAndBelongToTheirRun) {
   });
 }
 
-TEST_F(Connection, DeadlineEndsTheSessionAsUncertain) {
-  const statement sleep{"sleep", "SELECT pg_sleep(3)", {}};
-  on_connection(db.url(), [&](connection& c) -> asio::awaitable<void> {
-    pipeline run;
-    run.add(sleep);
-    const auto started = std::chrono::steady_clock::now();
-    const auto out = co_await c.run(run, started + 200ms);
-    EXPECT_TRUE(out.lost);
-    EXPECT_TRUE(out.timed_out);
-    EXPECT_TRUE(out.sync_sent);
-    EXPECT_EQ(classify(out), fault::uncertain);
-    EXPECT_LT(std::chrono::steady_clock::now() - started, 1s);
-    EXPECT_FALSE(c.usable());
-  });
-}
-
-TEST_F(Connection, DeadlineThatHasPassedSendsNothing) {
-  const statement one{"one", "SELECT 1", {}};
-  on_connection(db.url(), [&](connection& c) -> asio::awaitable<void> {
-    pipeline run;
-    run.add(one);
-    const auto out = co_await c.run(run, std::chrono::steady_clock::now() - 1ms);
-    EXPECT_TRUE(out.lost);
-    EXPECT_TRUE(out.timed_out);
-    EXPECT_FALSE(out.sync_sent);
-  });
-}
-
-TEST_F(Connection, StatementTimeoutComesBeforeTheDeadlineAndIsTransient) {
-  const statement sleep{"sleep", "SELECT pg_sleep(3)", {}};
-  const session_options quick{300ms};
-  on_connection(
-      db.url(),
-      [&](connection& c) -> asio::awaitable<void> {
-        pipeline run;
-        run.add(sleep);
-        const auto out = co_await c.run(run, soon());
-        EXPECT_EQ(out.refused ? out.refused->sqlstate : "", "57014");
-        EXPECT_EQ(classify(out), fault::transient);
-        EXPECT_TRUE(c.usable());
-      },
-      quick);
-}
-
-TEST_F(Connection, KilledInTheMiddleIsLostWithTheSyncSent) {
-  const statement sleep{"sleep", "SELECT pg_sleep(3)", {}};
-  on_connection(db.url(), [&](connection& c) -> asio::awaitable<void> {
-    const auto killer = std::jthread([&, pid = c.backend_pid()] {
-      std::this_thread::sleep_for(300ms);
-      db.sql("SELECT pg_terminate_backend(" + std::to_string(pid) + ")");
-    });
-    pipeline run;
-    run.add(begin).add(sleep).add(commit);
-    const auto out = co_await c.run(run, soon());
-    EXPECT_TRUE(out.lost);
-    EXPECT_TRUE(out.sync_sent);
-    EXPECT_FALSE(out.timed_out);
-    EXPECT_FALSE(out.refused.has_value());
-    EXPECT_NE(out.lost_why.find("57P01"), std::string::npos) << out.lost_why;
-    EXPECT_EQ(classify(out), fault::uncertain);
-    EXPECT_FALSE(c.usable());
-  });
-}
-
-TEST_F(Connection, KilledWhileIdleIsLostWithNothingSent) {
-  const statement one{"one", "SELECT 1", {}};
-  on_connection(db.url(), [&](connection& c) -> asio::awaitable<void> {
-    db.sql("SELECT pg_terminate_backend(" + std::to_string(c.backend_pid()) + ", 5000)");
-    pipeline run;
-    run.add(one);
-    const auto out = co_await c.run(run, soon());
-    EXPECT_TRUE(out.lost);
-    EXPECT_FALSE(out.sync_sent);
-    EXPECT_EQ(classify(out), fault::transient);
-  });
-}
-
-// What was sent must be told, so cancelling is an outcome and no exception.
-TEST_F(Connection, CancelledRunTellsThatItWasSent) {
-  const statement sleep{"sleep", "SELECT pg_sleep(3)", {}};
-  asio::io_context context;
-  asio::cancellation_signal stop;
-  std::optional<outcome> out;
-  const auto body = [&]() -> asio::awaitable<void> {
-    auto c = co_await connection::open(context.get_executor(), db.url(), soon());
-    if (!c) co_return;
-    pipeline run;
-    run.add(sleep);
-    out = co_await (*c)->run(run, soon());
-  };
-  asio::co_spawn(context, body(), asio::bind_cancellation_slot(stop.slot(), [](const std::exception_ptr&) {}));
-  asio::steady_timer later(context, 500ms);
-  later.async_wait([&](boost::system::error_code) { stop.emit(asio::cancellation_type::terminal); });
-  const auto started = std::chrono::steady_clock::now();
-  context.run();
-  EXPECT_LT(std::chrono::steady_clock::now() - started, 2s);
-  ASSERT_TRUE(out.has_value());
-  EXPECT_TRUE(out->lost);
-  EXPECT_TRUE(out->sync_sent);
-  EXPECT_EQ(out->lost_why, "cancelled");
-}
-
-TEST_F(Connection, AfterAFailoverTheServerThatOnlyReadsIsNotUsedAgain) {
-  db.sql("CREATE SCHEMA recibo; CREATE TABLE recibo.t (n int)");
-  const statement read_only{"", "SET default_transaction_read_only = on", {}};
-  const statement insert{"", "INSERT INTO recibo.t VALUES (1)", {}};
-  on_connection(db.url(), [&](connection& c) -> asio::awaitable<void> {
-    pipeline turn, write;
-    turn.add(read_only);
-    write.add(insert);
-    const auto turned = co_await c.run(turn, soon());
-    EXPECT_TRUE(turned.ok());
-    EXPECT_TRUE(c.usable());
-    const auto out = co_await c.run(write, soon());
-    EXPECT_EQ(out.refused ? out.refused->sqlstate : "", "25006");
-    EXPECT_EQ(to_error(out).code, transient::database_away);
-    EXPECT_FALSE(c.usable());
-  });
-}
-
 TEST_F(Connection, ScriptRunsManyStatementsAndTheSessionGoesOn) {
   const statement count{"count", "SELECT count(*) FROM recibo.t", {}};
   on_connection(db.url(), [&](connection& c) -> asio::awaitable<void> {
-    const auto made = co_await c.script("CREATE SCHEMA recibo; CREATE TABLE recibo.t (n int); INSERT INTO recibo.t VALUES (1), (2);", soon());
+    const auto made =
+        co_await c.script("CREATE SCHEMA recibo; CREATE TABLE recibo.t (n int); INSERT INTO recibo.t VALUES (1), (2);", soon());
     EXPECT_TRUE(made.ok());
     pipeline run;
     run.add(count);

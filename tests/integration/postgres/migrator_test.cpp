@@ -16,11 +16,13 @@ namespace recibo::storage {
 namespace {
 
 namespace asio = boost::asio;
-using testing::HasSubstr;
 using test::database;
 using test::soon;
+using testing::HasSubstr;
 
-embedded_file file(std::string_view path, std::string_view content) { return {path, {content.data(), content.data() + content.size()}}; }
+embedded_file file(std::string_view path, std::string_view content) {
+  return {path, {content.data(), content.data() + content.size()}};
+}
 
 #define HEAD "-- Subject.\n-- oldest-binary: 0.1.0\n"
 
@@ -43,7 +45,8 @@ class Migrator : public testing::Test {
  protected:
   database db{database::content::empty};
   std::string tables() const {
-    return db.sql("SELECT coalesce(string_agg(tablename, ' ' ORDER BY tablename), '') FROM pg_tables WHERE schemaname = 'recibo'");
+    return db.sql(
+        "SELECT coalesce(string_agg(tablename, ' ' ORDER BY tablename), '') FROM pg_tables WHERE schemaname = 'recibo'");
   }
 };
 
@@ -59,7 +62,8 @@ TEST_F(Migrator, AppliesInOrderAndTheSecondTimeNothing) {
   EXPECT_EQ(again->from, 2);
   EXPECT_EQ(again->to, 2);
   EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.second"), "1");
-  EXPECT_EQ(db.sql("SELECT string_agg(version || name || oldest_binary || octet_length(checksum), ' ' ORDER BY version) FROM recibo.schema_migrations"),
+  EXPECT_EQ(db.sql("SELECT string_agg(version || name || oldest_binary || octet_length(checksum), ' ' ORDER BY version) FROM "
+                   "recibo.schema_migrations"),
             "10001_first0.1.032 20002_second0.1.032");
 }
 
@@ -120,7 +124,8 @@ TEST_F(Migrator, MigrationThatCommitsByItselfIsRefused) {
 }
 
 TEST_F(Migrator, LongerThanTheUsualStatementTimeoutIsFine) {
-  const std::vector<embedded_file> slow{file("0001_slow.up.sql", HEAD "SELECT pg_sleep(4.5);"), file("0001_slow.down.sql", "SELECT 1")};
+  const std::vector<embedded_file> slow{file("0001_slow.up.sql", HEAD "SELECT pg_sleep(4.5);"),
+                                        file("0001_slow.down.sql", "SELECT 1")};
   const auto report = migrate(db.url(), with(slow));
   EXPECT_TRUE(report) << report.error().detail;
 }
@@ -168,8 +173,9 @@ TEST_F(Migrator, OurMigrationsGoUpAndDownAndUp) {
   const auto up = migrate(db.url());
   ASSERT_TRUE(up) << up.error().detail;
   EXPECT_EQ(up->to, schema_version_needed());
-  const auto shape = db.sql("SELECT md5(string_agg(table_name || column_name || data_type, ',' ORDER BY table_name, column_name)) FROM "
-                            "information_schema.columns WHERE table_schema = 'recibo'");
+  const auto shape = db.sql(
+      "SELECT md5(string_agg(table_name || column_name || data_type, ',' ORDER BY table_name, column_name)) FROM "
+      "information_schema.columns WHERE table_schema = 'recibo'");
   migrate_options down;
   down.down_to = 0;
   const auto undone = migrate(db.url(), down);
@@ -206,7 +212,8 @@ TEST(ReadMigrations, WhatIsNoPairOfFilesIsRefused) {
   EXPECT_THAT(refused({file("00010_a.up.sql", HEAD)}), HasSubstr("four digits"));
   EXPECT_THAT(refused({file("0000_a.up.sql", HEAD)}), HasSubstr("four digits"));
   EXPECT_THAT(refused({file("0001_a.sql", HEAD)}), HasSubstr("its name ends"));
-  EXPECT_THAT(refused({file("0001_a.up.sql", "-- Subject.\nSELECT 1;\n-- oldest-binary: 0.1.0\n"), down}), HasSubstr("oldest-binary"));
+  EXPECT_THAT(refused({file("0001_a.up.sql", "-- Subject.\nSELECT 1;\n-- oldest-binary: 0.1.0\n"), down}),
+              HasSubstr("oldest-binary"));
 }
 
 TEST(NewerVersion, ComparesNumbers) {

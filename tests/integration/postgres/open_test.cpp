@@ -103,7 +103,8 @@ TEST_F(Open, SkipsTheHostThatOnlyReads) {
   o.tcp = true;
   o.settings = {"default_transaction_read_only=on"};
   const test::cluster reader(o);
-  const std::string both = "postgresql://recibo@127.0.0.1:" + std::to_string(reader.tcp_port()) + ",127.0.0.1:" + port() + "/postgres";
+  const std::string both =
+      "postgresql://recibo@127.0.0.1:" + std::to_string(reader.tcp_port()) + ",127.0.0.1:" + port() + "/postgres";
   EXPECT_TRUE(open(both).works);
   const auto only = open(reader.tcp_url());
   ASSERT_TRUE(only.failed);
@@ -147,16 +148,18 @@ TEST_F(Open, UrlThatCannotBeReadIsAFaultOfTheConfiguration) {
 }
 
 TEST_F(Open, TimeoutsThatTheUrlNamesStay) {
-  const statement show{"", "SELECT current_setting('statement_timeout') || ' ' || current_setting('idle_in_transaction_session_timeout')", {}};
-  test::on_connection(secret(server->tcp_url() + "?options=-c%20statement_timeout%3D9s"), [&](connection& c) -> asio::awaitable<void> {
-    pipeline run;
-    run.add(show);
-    const auto out = co_await c.run(run, soon());
-    EXPECT_TRUE(out.ok());
-    if (out.ok()) {
-      EXPECT_EQ(out.answers[0].text(0, 0), "9s 5s");
-    }
-  });
+  const statement show{
+      "", "SELECT current_setting('statement_timeout') || ' ' || current_setting('idle_in_transaction_session_timeout')", {}};
+  test::on_connection(secret(server->tcp_url() + "?options=-c%20statement_timeout%3D9s"),
+                      [&](connection& c) -> asio::awaitable<void> {
+                        pipeline run;
+                        run.add(show);
+                        const auto out = co_await c.run(run, soon());
+                        EXPECT_TRUE(out.ok());
+                        if (out.ok()) {
+                          EXPECT_EQ(out.answers[0].text(0, 0), "9s 5s");
+                        }
+                      });
 }
 
 }  // namespace

@@ -62,9 +62,14 @@ void with_pool(const secret& url, int size, const std::function<asio::awaitable<
 class Pool : public testing::Test {
  protected:
   test::database db{test::database::content::empty};
-  int sessions() const { return std::stoi(db.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'recibo'")); }
+  int sessions() const {
+    return std::stoi(
+        db.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'recibo'"));
+  }
   void kill_sessions() const {
-    db.sql("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'recibo'");
+    db.sql(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND application_name = "
+        "'recibo'");
   }
 };
 

@@ -11,9 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <gtest/gtest.h>
 #include <atomic>
 #include <cstring>
-#include <gtest/gtest.h>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -29,7 +29,9 @@ std::string word(std::uint32_t v) {
   v = htonl(v);
   return {reinterpret_cast<const char*>(&v), 4};
 }
-std::string message(char type, const std::string& body) { return type + word(static_cast<std::uint32_t>(body.size() + 4)) + body; }
+std::string message(char type, const std::string& body) {
+  return type + word(static_cast<std::uint32_t>(body.size() + 4)) + body;
+}
 
 void put(int fd, const std::string& bytes) {
   for (std::size_t at = 0; at < bytes.size();) {
@@ -74,7 +76,8 @@ class pooler {
     port_ = ntohs(at.sin_port);
     shared_ = log_in();
     accepting_ = std::jthread([this] {
-      for (int client; (client = accept(listening_, nullptr, nullptr)) >= 0;) clients_.emplace_back([this, client] { serve(client); });
+      for (int client; (client = accept(listening_, nullptr, nullptr)) >= 0;)
+        clients_.emplace_back([this, client] { serve(client); });
     });
   }
   ~pooler() {
@@ -106,7 +109,9 @@ class pooler {
       greeting = take_message(client, false);
     }
     std::string hello = message('R', word(0));
-    for (const auto& status : {"server_version\0""15.0\0"s, "client_encoding\0UTF8\0"s, "in_hot_standby\0off\0"s, "default_transaction_read_only\0off\0"s,
+    for (const auto& status : {"server_version\0"
+                               "15.0\0"s,
+                               "client_encoding\0UTF8\0"s, "in_hot_standby\0off\0"s, "default_transaction_read_only\0off\0"s,
                                "standard_conforming_strings\0on\0"s}) {
       hello += message('S', status);
     }

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <CLI/CLI.hpp>
 
+#include <fstream>
 #include <regex>
 #include <sstream>
 
@@ -34,6 +35,7 @@ result run(std::vector<std::string> args) {
   add_check(app, ctx);
   add_workflow(app, ctx);
   add_token(app, ctx);
+  add_verify(app, ctx);
   add_version(app, ctx);
   args.insert(args.begin(), "recibo");
   std::vector<const char*> argv;
@@ -141,6 +143,57 @@ TEST(Token, RefusesWhatTheConfigurationWouldRefuse) {
   EXPECT_EQ(run({"token", "new", "ops", "--permissions", "all"}).code, exit_wrong);
   EXPECT_EQ(run({"token", "new", "ops", "--expires", "tomorrow"}).code, exit_wrong);
   EXPECT_EQ(run({"token", "new", "ops", "--expires", "2001-01-01T00:00:00Z"}).code, exit_wrong);
+}
+
+// A request to p1 of the fixture with the published signature of the field cases, and one with another body.
+std::string write_request(const std::string& name, const std::string& body) {
+  const std::string file = ::testing::TempDir() + name;
+  std::ofstream(file, std::ios::binary)
+      << "POST /callbacks/p1 HTTP/1.1\r\nHost: localhost\r\nX-Timestamp: 1790848800\r\n"
+      << "x-signature: sha256=cc5684abf6d671508f678dd987e3cddfc3aadd4ed43bdf9c100500f725206e52\r\n\r\n"
+      << body;
+  return file;
+}
+const std::string signed_body =
+    R"({"request_id":"req-1001","event_id":"evt-1","status":"succeeded","amount":"19.99","currency":"EUR","occurred_at":"2026-10-01T10:00:00Z"})";
+
+TEST(Verify, ExplainsARequest) {
+  const std::string good = write_request("good.http", signed_body), bad = write_request("bad.http", signed_body + "\n");
+  const auto fine = run({"verify", "p1", "--request", good, "--at", "2026-10-01T10:00:00Z"});
+  EXPECT_EQ(fine.code, exit_fine) << fine.err;
+  EXPECT_THAT(fine.out, HasSubstr("verifies, by the secret secret-1"));
+  const auto changed = run({"verify", "p1", "--request", bad, "--at", "2026-10-01T10:00:00Z"});
+  EXPECT_EQ(changed.code, exit_not_so);
+  EXPECT_THAT(changed.out, HasSubstr("does not verify: signature_mismatch"));
+  const auto late = run({"verify", "p1", "--request", good, "--at", "2026-10-01T10:05:01Z"});
+  EXPECT_EQ(late.code, exit_not_so);
+  EXPECT_THAT(late.out, HasSubstr("does not verify: timestamp_stale"));
+  for (const auto& r : {fine, changed, late}) EXPECT_THAT(r.out + r.err, Not(HasSubstr("test-secret-A")));
+}
+
+TEST(Verify, WrongUseIsTwo) {
+  EXPECT_EQ(run({"verify"}).code, exit_wrong);
+  EXPECT_EQ(run({"verify", "p1"}).code, exit_wrong);
+  EXPECT_EQ(run({"verify", "nope", "--request", write_request("some.http", "")}).code, exit_wrong);
+  EXPECT_EQ(run({"verify", "p1", "--request", "/nonexistent"}).code, exit_wrong);
+  EXPECT_EQ(run({"verify", "p1", "--request", RECIBO_TEST_DATA "/config/fixture.yaml"}).code, exit_wrong);
+  EXPECT_EQ(run({"verify", "--vectors", RECIBO_TEST_DATA "/config/fixture.yaml"}).code, exit_wrong);
+}
+
+TEST(Verify, RunsVectorsAndNamesThoseThatDiffer) {
+  const std::string vector =
+      R"({"name":"github/one","preset":"github","method":"POST","url":"https://x/","headers":[["X-Hub-Signature-256","sha256=)"
+      R"(757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"]],"body_base64":"SGVsbG8sIFdvcmxkIQ==",)"
+      R"("secrets":["It's a Secret to Everybody"],"now_unix":1760000000,"tolerance_s":null,"expect":")";
+  const std::string file = ::testing::TempDir() + "vectors.json";
+  std::ofstream(file) << "[" << vector << "valid\"}]";
+  const auto same = run({"verify", "--vectors", file});
+  EXPECT_EQ(same.code, exit_fine) << same.err;
+  EXPECT_EQ(same.out, "1 vectors, 0 differ\n");
+  std::ofstream(file) << "[" << vector << "valid\"}," << vector << "invalid\"}]";
+  const auto other = run({"verify", "--vectors", file});
+  EXPECT_EQ(other.code, exit_not_so);
+  EXPECT_EQ(other.out, "github/one: expected invalid, found valid\n2 vectors, 1 differ\n");
 }
 
 TEST(Version, IsPrinted) { EXPECT_THAT(run({"version"}).out, MatchesRegex("recibo [0-9]+\\.[0-9]+\\.[0-9]+\n")); }

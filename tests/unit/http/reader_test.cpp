@@ -135,7 +135,7 @@ TEST(Reader, TrailersDoNotDecideWhatBecomesOfTheConnection) {
   EXPECT_TRUE(r.keep_alive());
 }
 
-// K21 and environment: each of these is refused, however it is split.
+// K21: each of these is refused, however it is split.
 TEST(Reader, InDoubtItRefuses) {
   struct row {
     const char* name;

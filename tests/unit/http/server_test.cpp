@@ -423,6 +423,23 @@ TEST_F(ServerTest, DrainFinishesWhatIsInHand) {
   EXPECT_TRUE(eventually([&] { return connections() == 0; }));
 }
 
+TEST_F(ServerTest, AnAnnouncedDrainClosesWithTheNextAnswer) {
+  serve();
+  auto idle = connect();
+  idle.send(get("/echo"));
+  EXPECT_EQ(find_header(idle.read().headers, "connection"), std::nullopt);
+  on_thread([&] { server_->announce_drain(); });
+  EXPECT_TRUE(idle.silent(50ms));
+  auto fresh = connect();
+  for (auto* client : {&idle, &fresh}) {
+    client->send(get("/echo"));
+    const raw_answer got = client->read();
+    EXPECT_EQ(got.status, 200);
+    EXPECT_EQ(find_header(got.headers, "connection"), "close");
+    EXPECT_TRUE(client->closed());
+  }
+}
+
 TEST_F(ServerTest, StopCutsWhatIsLeft) {
   serve();
   auto working = connect(), idle = connect();

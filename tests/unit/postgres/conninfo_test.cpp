@@ -41,7 +41,8 @@ TEST(Conninfo, OnePortServesAllHosts) {
 }
 
 TEST(Conninfo, AddressesAndSocketsAreNotLookedUp) {
-  for (const auto* url : {"host=db hostaddr=10.0.0.1", "hostaddr=10.0.0.1", "host=/run/postgresql", "host=@abstract", "dbname=x host=''"}) {
+  for (const auto* url :
+       {"host=db hostaddr=10.0.0.1", "hostaddr=10.0.0.1", "host=/run/postgresql", "host=@abstract", "dbname=x host=''"}) {
     const auto t = targets_of(url);
     ASSERT_EQ(t.size(), 1U) << url;
     EXPECT_FALSE(t[0].needs_lookup()) << url;
@@ -49,8 +50,8 @@ TEST(Conninfo, AddressesAndSocketsAreNotLookedUp) {
 }
 
 TEST(Conninfo, WhatCannotBeReadIsRefusedAndNotQuoted) {
-  for (const auto* url : {"postgresql://u:hunter2@h:1%zz/db", "postgresql://u:hunter2@[::1/db", "hunter2", "host=a,b port=1,2,3 password=hunter2",
-                          "host=a,b hostaddr=10.0.0.1 password=hunter2"}) {
+  for (const auto* url : {"postgresql://u:hunter2@h:1%zz/db", "postgresql://u:hunter2@[::1/db", "hunter2",
+                          "host=a,b port=1,2,3 password=hunter2", "host=a,b hostaddr=10.0.0.1 password=hunter2"}) {
     const auto parsed = conninfo::parse(secret(url));
     ASSERT_FALSE(parsed) << url;
     EXPECT_EQ(parsed.error().code, permanent::invalid_configuration) << url;
@@ -61,7 +62,8 @@ TEST(Conninfo, WhatCannotBeReadIsRefusedAndNotQuoted) {
 TEST(Conninfo, AsksForAServerThatWritesUnlessTheUrlSaysOtherwise) {
   EXPECT_EQ(conninfo::parse(secret("host=a"))->passes(), std::vector<std::string>{"read-write"});
   EXPECT_EQ(conninfo::parse(secret("host=a target_session_attrs=any"))->passes(), std::vector<std::string>{"any"});
-  EXPECT_EQ(conninfo::parse(secret("host=a target_session_attrs=prefer-standby"))->passes(), (std::vector<std::string>{"standby", "any"}));
+  EXPECT_EQ(conninfo::parse(secret("host=a target_session_attrs=prefer-standby"))->passes(),
+            (std::vector<std::string>{"standby", "any"}));
 }
 
 TEST(Conninfo, DefaultsGiveWayToTheUrl) {

@@ -22,24 +22,25 @@ TEST_P(Sqlstate, IsClassified) {
 
 INSTANTIATE_TEST_SUITE_P(
     Table, Sqlstate,
-    testing::Values(row{"StringTooLong", "22001", "", fault::senders_data}, row{"CharacterNotInRepertoire", "22021", "", fault::senders_data},
-                    row{"UntranslatableCharacter", "22P05", "", fault::senders_data},
-                    row{"BinaryFormOfOurs", "22P03", "", fault::ours},
-                    row{"CheckCausedBySender", "23514", "callbacks_amount_from_sender", fault::senders_data},
-                    row{"CheckOfOurs", "23514", "operations_state_known", fault::ours},
-                    row{"MissingPartition", "23514", "", fault::ours}, row{"NameOnlyContainsTheWord", "23514", "x_from_sender_y", fault::ours},
-                    row{"UniqueViolationIsARace", "23505", "operations_request_id_key", fault::race},
-                    row{"UniqueViolationNamedFromSenderIsStillARace", "23505", "x_from_sender", fault::race},
-                    row{"ForeignKey", "23503", "x", fault::ours}, row{"Exclusion", "23P01", "x", fault::ours},
-                    row{"SerializationFailure", "40001", "", fault::transient}, row{"Deadlock", "40P01", "", fault::transient},
-                    row{"CompletionUnknown", "40003", "", fault::uncertain}, row{"LockNotAvailable", "55P03", "", fault::transient},
-                    row{"QueryCanceled", "57014", "", fault::transient}, row{"AdminShutdown", "57P01", "", fault::transient},
-                    row{"CrashShutdown", "57P02", "", fault::transient}, row{"CannotConnectNow", "57P03", "", fault::transient},
-                    row{"ReadOnly", "25006", "", fault::transient}, row{"FailedTransaction", "25P02", "", fault::ours},
-                    row{"TooManyConnections", "53300", "", fault::transient}, row{"DiskFull", "53100", "", fault::transient},
-                    row{"ConnectionFailure", "08006", "", fault::transient}, row{"ResolutionUnknown", "08007", "", fault::uncertain},
-                    row{"ProgramLimit", "54000", "", fault::ours}, row{"NoSuchTable", "42P01", "", fault::ours},
-                    row{"NoPrivilege", "42501", "", fault::ours}, row{"Internal", "XX000", "", fault::ours}, row{"Empty", "", "", fault::ours}),
+    testing::Values(
+        row{"StringTooLong", "22001", "", fault::senders_data}, row{"CharacterNotInRepertoire", "22021", "", fault::senders_data},
+        row{"UntranslatableCharacter", "22P05", "", fault::senders_data}, row{"BinaryFormOfOurs", "22P03", "", fault::ours},
+        row{"CheckCausedBySender", "23514", "callbacks_amount_from_sender", fault::senders_data},
+        row{"CheckOfOurs", "23514", "operations_state_known", fault::ours}, row{"MissingPartition", "23514", "", fault::ours},
+        row{"NameOnlyContainsTheWord", "23514", "x_from_sender_y", fault::ours},
+        row{"UniqueViolationIsARace", "23505", "operations_request_id_key", fault::race},
+        row{"UniqueViolationNamedFromSenderIsStillARace", "23505", "x_from_sender", fault::race},
+        row{"ForeignKey", "23503", "x", fault::ours}, row{"Exclusion", "23P01", "x", fault::ours},
+        row{"SerializationFailure", "40001", "", fault::transient}, row{"Deadlock", "40P01", "", fault::transient},
+        row{"CompletionUnknown", "40003", "", fault::uncertain}, row{"LockNotAvailable", "55P03", "", fault::transient},
+        row{"QueryCanceled", "57014", "", fault::transient}, row{"AdminShutdown", "57P01", "", fault::transient},
+        row{"CrashShutdown", "57P02", "", fault::transient}, row{"CannotConnectNow", "57P03", "", fault::transient},
+        row{"ReadOnly", "25006", "", fault::transient}, row{"FailedTransaction", "25P02", "", fault::ours},
+        row{"TooManyConnections", "53300", "", fault::transient}, row{"DiskFull", "53100", "", fault::transient},
+        row{"ConnectionFailure", "08006", "", fault::transient}, row{"ResolutionUnknown", "08007", "", fault::uncertain},
+        row{"ProgramLimit", "54000", "", fault::ours}, row{"NoSuchTable", "42P01", "", fault::ours},
+        row{"NoPrivilege", "42501", "", fault::ours}, row{"Internal", "XX000", "", fault::ours},
+        row{"Empty", "", "", fault::ours}),
     [](const auto& tested) { return tested.param.name; });
 
 outcome refused(const char* sqlstate) {
@@ -72,7 +73,8 @@ TEST(Outcome, BecomesTheErrorThatSaysWhatMayBeDone) {
   EXPECT_EQ(to_error(refused("40001")).code, transient::database_busy);
   EXPECT_EQ(to_error(refused("53300")).code, transient::database_busy);
   EXPECT_EQ(to_error(refused("08007")).code, uncertain::commit_unknown);
-  for (const auto* ours : {"22001", "23505", "23503", "42P01"}) EXPECT_EQ(to_error(refused(ours)).code, transient::our_fault) << ours;
+  for (const auto* ours : {"22001", "23505", "23503", "42P01"})
+    EXPECT_EQ(to_error(refused(ours)).code, transient::our_fault) << ours;
 }
 
 TEST(Outcome, ErrorNeverCarriesTheServersText) {
