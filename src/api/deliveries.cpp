@@ -122,7 +122,7 @@ schema delivery_schema() {
   });
 }
 
-endpoint reading(std::string path, std::string id, std::string summary, handler run) {
+endpoint reading_deliveries(std::string path, std::string id, std::string summary, handler run) {
   endpoint e;
   e.method = "GET";
   e.path = std::move(path);
@@ -138,18 +138,18 @@ endpoint reading(std::string path, std::string id, std::string summary, handler 
 void add_deliveries(endpoint_table& to) {
   to.schemas.emplace_back("Delivery", delivery_schema());
 
-  auto all = reading("/v1/deliveries", "listDeliveries", "Recorded callbacks, newest first.", list_deliveries);
+  auto all = reading_deliveries("/v1/deliveries", "listDeliveries", "Recorded callbacks, newest first.", list_deliveries);
   all.query = paged({optional("provider", text(63)), optional("request_id", text(255)),
                      optional("disposition", one_of({"applied", "redundant", "partial", "duplicate", "stale", "parked", "review", "conflict", "unmapped",
                                                      "unprocessable"}))});
   all.answers = {{200, "A page of deliveries.", page_of("Delivery"), "application/json", {}}};
   to.endpoints.push_back(std::move(all));
 
-  auto one = reading("/v1/deliveries/{id}", "readDelivery", "One recorded callback.", read_delivery);
+  auto one = reading_deliveries("/v1/deliveries/{id}", "readDelivery", "One recorded callback.", read_delivery);
   one.answers = {{200, "The delivery.", component("Delivery"), "application/json", {}}};
   to.endpoints.push_back(std::move(one));
 
-  auto payload = reading("/v1/deliveries/{id}/payload", "readPayload", "The raw body as it was signed. That it was looked at goes on record.", read_payload);
+  auto payload = reading_deliveries("/v1/deliveries/{id}/payload", "readPayload", "The raw body as it was signed. That it was looked at goes on record.", read_payload);
   payload.who.payload = true;
   payload.answers = {{200, "The bytes.", std::nullopt, "application/octet-stream",
                       {required("Repr-Digest", about(string(), "SHA-256 of the body (RFC 9530).")), required("Content-Disposition", string())}}};

@@ -99,6 +99,8 @@ inline constexpr std::string_view not_served_text = "not served by this version"
 
 // "\"abc\"", "a list", "a map", "nothing"; text from the environment is not shown.
 std::string found(const node& n);
+// Reports "<name>: expected …, found …".
+void mismatch(reading& r, const field& f, const std::string& expected);
 // Foreign text for a message: in quotes, escaped, cut to a sensible length.
 std::string in_quotes(std::string_view text);
 // "; did you mean \"…\"?" when one of the candidates is near, else empty.

@@ -1,5 +1,7 @@
 #include "url.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include "units.hpp"
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 namespace recibo::config {
 namespace {
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // A resolver takes a host whose last label begins with a digit for an address.

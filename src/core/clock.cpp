@@ -1,5 +1,7 @@
 #include "recibo/core/clock.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -12,8 +14,6 @@ using namespace std::chrono;
 
 constexpr sys_micros first_instant = sys_days{year{1} / January / 1};
 constexpr sys_micros last_instant = sys_days{year{10000} / January / 1} - microseconds{1};
-
-constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 // Reads a text from the left; every step says whether it fitted.
 class reader {
@@ -58,14 +58,12 @@ class reader {
   char last_ = 0;
 };
 
-error refuse(const char* why) { return error(permanent::malformed_field, why); }
-
 result<std::int64_t> parse_count(std::string_view text) {
   // Seventeen digits fit into 63 bits, so nothing here can overflow.
-  if (text.empty() || text.size() > 17) return refuse("a Unix time has 1 to 17 digits");
+  if (text.empty() || text.size() > 17) return malformed("a Unix time has 1 to 17 digits");
   std::int64_t value = 0;
   for (const char c : text) {
-    if (!is_digit(c)) return refuse("a Unix time consists of digits only");
+    if (!is_digit(c)) return malformed("a Unix time consists of digits only");
     value = value * 10 + (c - '0');
   }
   return value;
@@ -97,26 +95,26 @@ std::string to_rfc3339(sys_micros at) {
 result<sys_micros> parse_rfc3339(std::string_view text) {
   reader in(text);
   const auto y = in.digits(4);
-  if (!y || !in.one_of("-")) return refuse("a time starts with a date, YYYY-MM-DD");
+  if (!y || !in.one_of("-")) return malformed("a time starts with a date, YYYY-MM-DD");
   const auto mo = in.digits(2);
-  if (!mo || !in.one_of("-")) return refuse("a time starts with a date, YYYY-MM-DD");
+  if (!mo || !in.one_of("-")) return malformed("a time starts with a date, YYYY-MM-DD");
   const auto d = in.digits(2);
-  if (!d) return refuse("a time starts with a date, YYYY-MM-DD");
+  if (!d) return malformed("a time starts with a date, YYYY-MM-DD");
   const year_month_day date{year{*y}, month{static_cast<unsigned>(*mo)}, day{static_cast<unsigned>(*d)}};
-  if (*y < 1 || !date.ok()) return refuse("no such date");
-  if (!in.one_of("Tt")) return refuse("date and time are joined by T");
+  if (*y < 1 || !date.ok()) return malformed("no such date");
+  if (!in.one_of("Tt")) return malformed("date and time are joined by T");
 
   const auto h = in.digits(2);
-  if (!h || !in.one_of(":")) return refuse("the time of day is hh:mm:ss");
+  if (!h || !in.one_of(":")) return malformed("the time of day is hh:mm:ss");
   const auto mi = in.digits(2);
-  if (!mi || !in.one_of(":")) return refuse("the time of day is hh:mm:ss");
+  if (!mi || !in.one_of(":")) return malformed("the time of day is hh:mm:ss");
   const auto s = in.digits(2);
-  if (!s) return refuse("the time of day is hh:mm:ss");
-  if (*h > 23 || *mi > 59 || *s > 60) return refuse("no such time of day");
+  if (!s) return malformed("the time of day is hh:mm:ss");
+  if (*h > 23 || *mi > 59 || *s > 60) return malformed("no such time of day");
   microseconds part{};
   if (in.one_of(".")) {
     const auto read = in.fraction();
-    if (!read) return refuse("a fraction has at least one digit");
+    if (!read) return malformed("a fraction has at least one digit");
     part = *read;
   }
 
@@ -124,23 +122,23 @@ result<sys_micros> parse_rfc3339(std::string_view text) {
   if (in.one_of("+-")) {
     const bool west = in.last() == '-';
     const auto oh = in.digits(2);
-    if (!oh || !in.one_of(":")) return refuse("an offset is Z or +hh:mm or -hh:mm");
+    if (!oh || !in.one_of(":")) return malformed("an offset is Z or +hh:mm or -hh:mm");
     const auto om = in.digits(2);
-    if (!om || *oh > 23 || *om > 59) return refuse("an offset is Z or +hh:mm or -hh:mm");
+    if (!om || *oh > 23 || *om > 59) return malformed("an offset is Z or +hh:mm or -hh:mm");
     offset = hours{*oh} + minutes{*om};
     if (west) offset = -offset;
   } else if (!in.one_of("Zz")) {
-    return refuse("the offset (Z or +hh:mm or -hh:mm) is missing or malformed");
+    return malformed("the offset (Z or +hh:mm or -hh:mm) is missing or malformed");
   }
-  if (!in.at_end()) return refuse("something follows the offset");
+  if (!in.at_end()) return malformed("something follows the offset");
 
   const sys_micros at = sys_days{date} + hours{*h} + minutes{*mi} + seconds{*s} + part - offset;
   if (*s == 60) {
     // A leap second is the last one of a month in UTC: taken as the next second, it falls on the first midnight.
     const auto midnight = floor<days>(at);
-    if (at - midnight >= seconds{1} || year_month_day{midnight}.day() != day{1}) return refuse("no such time of day");
+    if (at - midnight >= seconds{1} || year_month_day{midnight}.day() != day{1}) return malformed("no such time of day");
   }
-  if (at < first_instant || at > last_instant) return refuse("a time lies in the years 0001 to 9999");
+  if (at < first_instant || at > last_instant) return malformed("a time lies in the years 0001 to 9999");
   return at;
 }
 
@@ -148,7 +146,7 @@ result<sys_micros> parse_unix_seconds(std::string_view digits) {
   const auto count = parse_count(digits);
   if (!count) return count.error();
   if (*count > duration_cast<seconds>(last_instant.time_since_epoch()).count())
-    return refuse("a Unix time in seconds beyond the year 9999");
+    return malformed("a Unix time in seconds beyond the year 9999");
   return sys_micros{seconds{*count}};
 }
 
@@ -156,7 +154,7 @@ result<sys_micros> parse_unix_millis(std::string_view digits) {
   const auto count = parse_count(digits);
   if (!count) return count.error();
   if (*count > duration_cast<milliseconds>(last_instant.time_since_epoch()).count()) {
-    return refuse("a Unix time in milliseconds beyond the year 9999");
+    return malformed("a Unix time in milliseconds beyond the year 9999");
   }
   return sys_micros{milliseconds{*count}};
 }

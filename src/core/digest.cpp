@@ -1,5 +1,7 @@
 #include "recibo/core/digest.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -40,13 +42,6 @@ constexpr std::array<std::int8_t, 256> values_of(std::string_view digits) {
 
 constexpr auto base64_values = values_of(base64_digits);
 constexpr auto base64url_values = values_of(base64url_digits);
-
-constexpr int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 // `text` without its padding.
 std::optional<std::string> decode(std::string_view text, const std::array<std::int8_t, 256>& values) {

@@ -95,6 +95,10 @@ boost::system::error_code make_error_code(permanent e) noexcept { return {static
 boost::system::error_code make_error_code(transient e) noexcept { return {static_cast<int>(e), transient_category()}; }
 boost::system::error_code make_error_code(uncertain e) noexcept { return {static_cast<int>(e), uncertain_category()}; }
 
+error malformed(std::string detail) { return error(permanent::malformed_field, std::move(detail)); }
+
+error misconfigured(std::string detail) { return error(permanent::invalid_configuration, std::move(detail)); }
+
 std::string_view code_word(const boost::system::error_code& code) noexcept {
   if (code.category() == permanent_category()) return word(static_cast<permanent>(code.value()));
   if (code.category() == transient_category()) return word(static_cast<transient>(code.value()));

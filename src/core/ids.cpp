@@ -1,5 +1,6 @@
 #include "recibo/core/ids.hpp"
 
+#include "recibo/core/ascii.hpp"
 #include "recibo/core/digest.hpp"
 #include "recibo/core/utf8.hpp"
 
@@ -55,14 +56,7 @@ struct generator {
   }
 };
 
-constexpr int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-error refuse(std::string_view what, std::string_view rule) {
+error broken_rule(std::string_view what, std::string_view rule) {
   std::string detail(what);
   detail += ' ';
   detail += rule;
@@ -131,29 +125,29 @@ sys_micros uuid_v7_time(const uuid_bytes& bytes) noexcept {
 }
 
 result<void> check_request_id(std::string_view id, std::string_view what) {
-  if (id.empty()) return refuse(what, "is empty");
-  if (id.size() > id_bytes_max) return refuse(what, "is longer than 255 bytes");
+  if (id.empty()) return broken_rule(what, "is empty");
+  if (id.size() > id_bytes_max) return broken_rule(what, "is longer than 255 bytes");
   for (const char c : id) {
-    if (c < 0x21 || c > 0x7e) return refuse(what, "holds a character that is not printable ASCII, or a space");
-    if (c == '/' || c == '?' || c == '#' || c == '%') return refuse(what, "holds one of / ? # %");
+    if (c < 0x21 || c > 0x7e) return broken_rule(what, "holds a character that is not printable ASCII, or a space");
+    if (c == '/' || c == '?' || c == '#' || c == '%') return broken_rule(what, "holds one of / ? # %");
   }
-  if (id == "." || id == "..") return refuse(what, "is . or .., which a URL cannot carry");
+  if (id == "." || id == "..") return broken_rule(what, "is . or .., which a URL cannot carry");
   return {};
 }
 
 result<void> check_alias(std::string_view id, std::string_view what) {
-  if (id.empty()) return refuse(what, "is empty");
-  if (id.size() > id_bytes_max) return refuse(what, "is longer than 255 bytes");
+  if (id.empty()) return broken_rule(what, "is empty");
+  if (id.size() > id_bytes_max) return broken_rule(what, "is longer than 255 bytes");
   bool only_blanks = true;
   for (std::size_t i = 0; i < id.size();) {
     char32_t c = 0;
     const std::size_t length = utf8_character(id.substr(i), c);
-    if (length == 0) return refuse(what, "is not valid UTF-8");
-    if (c < 0x20 || (c >= 0x7f && c <= 0x9f)) return refuse(what, "holds a control character");
+    if (length == 0) return broken_rule(what, "is not valid UTF-8");
+    if (c < 0x20 || (c >= 0x7f && c <= 0x9f)) return broken_rule(what, "holds a control character");
     only_blanks = only_blanks && is_blank(c);
     i += length;
   }
-  if (only_blanks) return refuse(what, "holds nothing but blanks");
+  if (only_blanks) return broken_rule(what, "holds nothing but blanks");
   return {};
 }
 

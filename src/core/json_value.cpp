@@ -1,5 +1,6 @@
 #include "recibo/core/json_value.hpp"
 
+#include "recibo/core/ascii.hpp"
 #include "recibo/core/json.hpp"
 #include "recibo/core/utf8.hpp"
 
@@ -9,8 +10,6 @@
 
 namespace recibo {
 namespace {
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 void append_utf8(std::string& out, std::uint32_t point) {
   const auto put = [&out](std::uint32_t byte) { out += static_cast<char>(byte); };
@@ -35,9 +34,9 @@ void append_utf8(std::string& out, std::uint32_t point) {
 constexpr std::size_t few_names = 16;
 
 // Recursive descent, with the depth bounded. The first broken rule stops it and stays in `why_`.
-class reader {
+class json_reader {
  public:
-  explicit reader(std::string_view text) : text_(text) {}
+  explicit json_reader(std::string_view text) : text_(text) {}
 
   result<json_value> read() {
     json_value value;
@@ -86,8 +85,14 @@ class reader {
       case '{': return read_object(out, depth + 1);
       case '[': return read_array(out, depth + 1);
       case '"': out.type = json_value::kind::string; return read_string(out.text);
-      case 't': out.type = json_value::kind::boolean; out.boolean = true; return read_word("true");
-      case 'f': out.type = json_value::kind::boolean; out.boolean = false; return read_word("false");
+      case 't':
+        out.type = json_value::kind::boolean;
+        out.boolean = true;
+        return read_word("true");
+      case 'f':
+        out.type = json_value::kind::boolean;
+        out.boolean = false;
+        return read_word("false");
       case 'n': out.type = json_value::kind::null; return read_word("null");
       default: break;
     }
@@ -360,7 +365,7 @@ std::string_view json_type_name(json_value::kind k) noexcept {
   return "a value";
 }
 
-result<json_value> parse_json(std::string_view text) { return reader(text).read(); }
+result<json_value> parse_json(std::string_view text) { return json_reader(text).read(); }
 
 result<std::string> canonical_json(const json_value& value) {
   std::string out;

@@ -31,25 +31,23 @@ std::size_t leading_digits(std::string_view text) noexcept {
   return n;
 }
 
-error refuse(const char* why) { return error(permanent::malformed_field, why); }
-
 }  // namespace
 
 result<decimal> parse_decimal(std::string_view text) {
   std::string_view rest = text;
   if (!rest.empty() && rest.front() == '-') rest.remove_prefix(1);
   const std::size_t before = leading_digits(rest);
-  if (before == 0) return refuse("an amount is digits with an optional minus sign and point");
-  if (before > integer_digits_max) return refuse("an amount has at most 30 digits before the point");
+  if (before == 0) return malformed("an amount is digits with an optional minus sign and point");
+  if (before > integer_digits_max) return malformed("an amount has at most 30 digits before the point");
   rest.remove_prefix(before);
   if (!rest.empty() && rest.front() == '.') {
     rest.remove_prefix(1);
     const std::size_t after = leading_digits(rest);
-    if (after == 0) return refuse("an amount has digits after its point");
-    if (after > fraction_digits_max) return refuse("an amount has at most 12 digits after the point");
+    if (after == 0) return malformed("an amount has digits after its point");
+    if (after > fraction_digits_max) return malformed("an amount has at most 12 digits after the point");
     rest.remove_prefix(after);
   }
-  if (!rest.empty()) return refuse("an amount is digits with an optional minus sign and point");
+  if (!rest.empty()) return malformed("an amount is digits with an optional minus sign and point");
   return decimal{std::string(text)};
 }
 
@@ -59,11 +57,11 @@ bool same_value(const decimal& a, const decimal& b) noexcept {
 }
 
 result<std::string> parse_currency(std::string_view text) {
-  if (text.size() != 3) return refuse("a currency is three letters");
+  if (text.size() != 3) return malformed("a currency is three letters");
   std::string out(text);
   for (char& c : out) {
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-    if (c < 'A' || c > 'Z') return refuse("a currency is three letters");
+    if (c < 'A' || c > 'Z') return malformed("a currency is three letters");
   }
   return out;
 }

@@ -6,8 +6,6 @@
 namespace recibo::http {
 namespace {
 
-refusal malformed(std::string detail) { return {400, "malformed_request", std::move(detail)}; }
-
 bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 }  // namespace
@@ -64,26 +62,27 @@ bool split_target(request& of) {
 
 std::optional<refusal> check_head(const header_list& headers, head_facts& facts) {
   const std::size_t hosts = count_header(headers, "host");
-  if (hosts > 1) return malformed("There is more than one Host header.");
-  if (hosts == 0 && !facts.http_1_0) return malformed("There is no Host header.");
+  if (hosts > 1) return malformed_request("There is more than one Host header.");
+  if (hosts == 0 && !facts.http_1_0) return malformed_request("There is no Host header.");
   if (hosts == 1 && find_header(headers, "host")->find_first_of(" \t,/?#@\\") != std::string_view::npos)
-    return malformed("The Host header is not a host.");
+    return malformed_request("The Host header is not a host.");
 
   const std::size_t lengths = count_header(headers, "content-length");
   const std::size_t codings = count_header(headers, "transfer-encoding");
-  if (lengths > 1) return malformed("There is more than one Content-Length header.");
-  if (codings > 1) return malformed("There is more than one Transfer-Encoding header.");
-  if (lengths == 1 && codings == 1) return malformed("Content-Length and Transfer-Encoding exclude each other.");
+  if (lengths > 1) return malformed_request("There is more than one Content-Length header.");
+  if (codings > 1) return malformed_request("There is more than one Transfer-Encoding header.");
+  if (lengths == 1 && codings == 1) return malformed_request("Content-Length and Transfer-Encoding exclude each other.");
   if (codings == 1) {
-    if (facts.http_1_0) return malformed("HTTP/1.0 has no Transfer-Encoding.");
+    if (facts.http_1_0) return malformed_request("HTTP/1.0 has no Transfer-Encoding.");
     if (!same_name(*find_header(headers, "transfer-encoding"), "chunked"))
-      return malformed("The only Transfer-Encoding is chunked.");
+      return malformed_request("The only Transfer-Encoding is chunked.");
     facts.chunked = true;
   }
   if (lengths == 1) {
     const std::string_view text = *find_header(headers, "content-length");
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), facts.content_length);
-    if (failure != std::errc() || end != text.data() + text.size()) return malformed("The Content-Length is not a number.");
+    if (failure != std::errc() || end != text.data() + text.size())
+      return malformed_request("The Content-Length is not a number.");
   }
 
   // An HTTP/1.0 sender does not wait for 100 (RFC 9110 section 10.1.1).

@@ -19,6 +19,9 @@ struct head_facts {
   std::uint64_t content_length = 0;
 };
 
+// 400 malformed_request.
+inline refusal malformed_request(std::string detail) { return {400, "malformed_request", std::move(detail)}; }
+
 struct head_scan {
   // One past the empty line that ends the head; nullopt: not there yet.
   std::optional<std::size_t> end;

@@ -19,8 +19,6 @@ error_code stop() noexcept { return beast::http::make_error_code(beast::http::er
 
 std::string_view view(beast::string_view text) noexcept { return {text.data(), text.size()}; }
 
-refusal malformed(std::string detail) { return {400, "malformed_request", std::move(detail)}; }
-
 }  // namespace
 
 class reader::impl final : public beast::http::basic_parser<true> {
@@ -56,7 +54,7 @@ class reader::impl final : public beast::http::basic_parser<true> {
     request.target = view(target);
     facts.http_1_0 = version == 10;
     if (!split_target(request)) {
-      refuse(malformed("The request target is not a path."));
+      refuse(malformed_request("The request target is not a path."));
       ec = stop();
     }
   }
@@ -85,7 +83,7 @@ class reader::impl final : public beast::http::basic_parser<true> {
     chunk_left_ = size;
     const auto control = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; };
     if (std::any_of(extensions.begin(), extensions.end(), control)) {
-      refuse(malformed("A chunk extension holds a control character."));
+      refuse(malformed_request("A chunk extension holds a control character."));
       ec = stop();
     } else if (size > bounds.body - std::min<std::uint64_t>(received, bounds.body)) {
       refuse(too_large());
@@ -130,7 +128,7 @@ void reader::impl::read_head(std::string& buffer) {
     if (buffer.starts_with("\r\n")) buffer.erase(0, 2);
   }
   const head_scan scan = scan_head(buffer, scanned_);
-  if (scan.broken) return refuse(malformed(std::string(*scan.broken)));
+  if (scan.broken) return refuse(malformed_request(std::string(*scan.broken)));
   const std::size_t size = scan.end ? *scan.end : buffer.size();
   if (size > bounds.header || (!scan.end && size == bounds.header)) {
     return refuse(
@@ -146,7 +144,7 @@ void reader::impl::read_head(std::string& buffer) {
   const std::size_t taken = put(boost::asio::const_buffer(buffer.data(), *scan.end), ec);
   if (at == reader::state::refused) return;
   if (ec || taken != *scan.end || !is_header_done())
-    return refuse(malformed("Request line or headers are not acceptable HTTP/1.1."));
+    return refuse(malformed_request("Request line or headers are not acceptable HTTP/1.1."));
   buffer.erase(0, taken);
   at = is_done() ? reader::state::done : reader::state::body;
 }
@@ -164,10 +162,10 @@ void reader::impl::read_body(std::string& buffer) {
     if (at == reader::state::refused) return;
     if (ec == beast::http::error::need_more) {
       // What is left is an unfinished chunk header or trailer block.
-      if (buffer.size() - used > bounds.header) return refuse(malformed("A chunk header or the trailers are too long."));
+      if (buffer.size() - used > bounds.header) return refuse(malformed_request("A chunk header or the trailers are too long."));
       break;
     }
-    if (ec) return refuse(malformed("The chunked body is malformed."));
+    if (ec) return refuse(malformed_request("The chunked body is malformed."));
   }
   buffer.erase(0, used);
   if (is_done()) at = reader::state::done;

@@ -1,5 +1,7 @@
 #include "recibo/storage/deliveries.hpp"
 
+#include "columns.hpp"
+
 #include <algorithm>
 
 namespace recibo::storage {
@@ -117,9 +119,7 @@ std::vector<failed_row> read_failed(const rows& from) {
     auto& f = out[static_cast<std::size_t>(i)];
     f.id = from.id<failed_callback_id>(i, 0);
     f.provider = from.string(i, 1);
-    const auto digest = from.text(i, 2);
-    if (digest.size() == f.body_digest.size())
-      std::copy(digest.begin(), digest.end(), reinterpret_cast<char*>(f.body_digest.data()));
+    f.body_digest = digest_at(from, i, 2);
     f.disposition = from.string(i, 3);
     f.reason = from.string(i, 4);
     f.detail = from.string(i, 5);

@@ -1,5 +1,7 @@
 #include "recibo/storage/evidence.hpp"
 
+#include "columns.hpp"
+
 #include <algorithm>
 
 namespace recibo::storage {
@@ -73,13 +75,6 @@ void add_id_or_null(binary_array& to, const std::optional<Id>& id) {
   } else {
     to.add_null();
   }
-}
-
-sha256_digest digest_at(const postgres::rows& from, int row, int column) {
-  sha256_digest out{};
-  const auto bytes = from.text(row, column);
-  if (bytes.size() == out.size()) std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(out.data()));
-  return out;
 }
 
 }  // namespace

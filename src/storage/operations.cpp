@@ -1,5 +1,7 @@
 #include "recibo/storage/operations.hpp"
 
+#include "columns.hpp"
+
 #include <algorithm>
 
 namespace recibo::storage {
@@ -148,13 +150,6 @@ const statement insert_client_keys{"insert_client_keys",
                                    "INSERT INTO recibo.client_keys (client, key, operation, fingerprint, used_at) "
                                    "SELECT * FROM unnest($1, $2, $3, $4, $5)",
                                    {oid::text_array, oid::text_array, oid::uuid_array, oid::bytea_array, oid::timestamptz_array}};
-
-sha256_digest digest_at(const rows& from, int row, int column) {
-  sha256_digest out{};
-  const auto bytes = from.text(row, column);
-  if (bytes.size() == out.size()) std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(out.data()));
-  return out;
-}
 
 binary_array text_array(const std::vector<std::string_view>& values) {
   binary_array out(oid::text);

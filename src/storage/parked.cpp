@@ -1,5 +1,7 @@
 #include "recibo/storage/parked.hpp"
 
+#include "columns.hpp"
+
 #include <algorithm>
 
 namespace recibo::storage {
@@ -74,13 +76,6 @@ const statement delete_parked{"delete_parked",
                               {oid::uuid_array}};
 
 std::string_view kind_of(bool is_reference) { return is_reference ? "reference" : "request_id"; }
-
-sha256_digest digest_at(const rows& from, int row, int column) {
-  sha256_digest out{};
-  const auto bytes = from.text(row, column);
-  if (bytes.size() == out.size()) std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(out.data()));
-  return out;
-}
 
 }  // namespace
 

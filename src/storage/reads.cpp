@@ -1,5 +1,7 @@
 #include "recibo/storage/reads.hpp"
 
+#include "search.hpp"
+
 #include "recibo/core/json_value.hpp"
 
 #include <algorithm>
@@ -26,7 +28,8 @@ const std::string operation_columns =
     "(SELECT json_agg(a.alias ORDER BY a.learned_at, a.alias)::text FROM recibo.aliases a WHERE a.operation = o.id), "
     "(SELECT json_agg(json_build_array(s.state, s.n) ORDER BY s.state)::text FROM "
     "(SELECT i.state, count(*) AS n FROM recibo.items i WHERE i.operation = o.id GROUP BY i.state) s), "
-    "(SELECT t.result FROM recibo.transitions t WHERE t.operation = o.id AND t.result IS NOT NULL ORDER BY t.sequence DESC LIMIT 1), "
+    "(SELECT t.result FROM recibo.transitions t WHERE t.operation = o.id AND t.result IS NOT NULL ORDER BY t.sequence DESC LIMIT "
+    "1), "
     "EXISTS (SELECT FROM recibo.audit a WHERE a.operation = o.id AND a.kind = 'delivery'), "
     "coalesce((SELECT t.notifications > 0 AND NOT EXISTS (SELECT FROM recibo.notifications n WHERE n.operation = t.operation "
     "AND n.sequence = t.sequence AND n.status <> 'delivered') "
@@ -37,7 +40,8 @@ constexpr int operation_column_count = 24;
 const statement select_operation{
     "read_operation",
     "SELECT " + operation_columns +
-        ", (SELECT json_agg(json_build_array(i.item_id, i.state, i.version, i.ordinal, (extract(epoch FROM i.updated_at) * 1000000)::bigint) "
+        ", (SELECT json_agg(json_build_array(i.item_id, i.state, i.version, i.ordinal, (extract(epoch FROM i.updated_at) * "
+        "1000000)::bigint) "
         "ORDER BY i.ordinal)::text FROM (SELECT * FROM recibo.items i WHERE i.operation = o.id ORDER BY i.ordinal LIMIT " +
         std::to_string(items_shown_max) +
         ") i) "
@@ -131,9 +135,11 @@ constexpr std::size_t origin_count = 4;
 std::string candidates_of(origin from) {
   switch (from) {
     case origin::window: return "";
-    case origin::reference: return "SELECT DISTINCT a.operation AS id FROM recibo.aliases a WHERE a.provider = ANY($15) AND a.alias = $14";
+    case origin::reference:
+      return "SELECT DISTINCT a.operation AS id FROM recibo.aliases a WHERE a.provider = ANY($15) AND a.alias = $14";
     case origin::metadata:
-      return "SELECT m.operation AS id FROM recibo.registrations m WHERE m.metadata <> '{}' AND (m.metadata @> $12 OR m.metadata @> $13)";
+      return "SELECT m.operation AS id FROM recibo.registrations m WHERE m.metadata <> '{}' AND (m.metadata @> $12 OR m.metadata "
+             "@> $13)";
     case origin::review: return "SELECT DISTINCT v.operation AS id FROM recibo.reviews v WHERE v.status = 'open'";
   }
   return "";
@@ -147,10 +153,11 @@ statement make_list(origin from, bool newest_first) {
   const auto candidates = candidates_of(from);
   std::string sql = "WITH ";
   if (!candidates.empty()) sql += "c AS MATERIALIZED (" + candidates + "), ";
-  sql += "w AS MATERIALIZED (SELECT s.id FROM " + std::string(candidates.empty() ? "recibo.operations" : "c") + " s WHERE " + bounds +
-         " ORDER BY s.id" + order + " LIMIT $3), ";
+  sql += "w AS MATERIALIZED (SELECT s.id FROM " + std::string(candidates.empty() ? "recibo.operations" : "c") + " s WHERE " +
+         bounds + " ORDER BY s.id" + order + " LIMIT $3), ";
   sql +=
-      "page AS MATERIALIZED (SELECT o.id FROM w JOIN recibo.operations o ON o.id = w.id JOIN recibo.registrations r ON r.operation = o.id "
+      "page AS MATERIALIZED (SELECT o.id FROM w JOIN recibo.operations o ON o.id = w.id JOIN recibo.registrations r ON "
+      "r.operation = o.id "
       "LEFT JOIN unnest($17, $18, $19, $20, $21) AS l(workflow, state, provider, seconds, terminal) "
       "ON l.workflow = o.workflow AND l.state = o.state AND l.provider = '' "
       "LEFT JOIN unnest($17, $18, $19, $20, $21) AS own(workflow, state, provider, seconds, terminal) "
@@ -160,9 +167,11 @@ statement make_list(origin from, bool newest_first) {
       "AND ($9 IS NULL OR o.review_open = $9) "
       "AND ($10 IS NULL OR r.accepted_at >= $10) AND ($11 IS NULL OR r.accepted_at < $11) "
       "AND ($12 IS NULL OR r.metadata @> $12 OR r.metadata @> $13) "
-      "AND ($14 IS NULL OR EXISTS (SELECT FROM recibo.aliases a WHERE a.operation = o.id AND a.alias = $14)) AND ($15 IS NULL OR true) "
+      "AND ($14 IS NULL OR EXISTS (SELECT FROM recibo.aliases a WHERE a.operation = o.id AND a.alias = $14)) AND ($15 IS NULL OR "
+      "true) "
       "AND ($16 IS NULL OR $16 = (NOT coalesce(l.terminal, false) AND (coalesce(r.deadline < now(), false) "
-      "OR coalesce(o.state_at + (CASE WHEN own.workflow IS NULL THEN l.seconds ELSE own.seconds END) * interval '1 second' < now(), false)))) "
+      "OR coalesce(o.state_at + (CASE WHEN own.workflow IS NULL THEN l.seconds ELSE own.seconds END) * interval '1 second' < "
+      "now(), false)))) "
       "ORDER BY o.id" +
       order + " LIMIT $4) ";
   sql += "SELECT " + operation_columns + ", (SELECT w.id FROM w ORDER BY w.id" + std::string(newest_first ? "" : " DESC") +
@@ -171,9 +180,10 @@ statement make_list(origin from, bool newest_first) {
          "JOIN recibo.registrations r ON r.operation = o.id) ON true ORDER BY o.id" +
          order;
   const std::string name = "list_operations_" + std::to_string(static_cast<int>(from)) + (newest_first ? "_newest" : "_oldest");
-  return {name, sql, {oid::uuid,        oid::uuid,        oid::int8,  oid::int8,       oid::text,       oid::text,       oid::text,
-                      oid::text,        oid::boolean,     oid::timestamptz, oid::timestamptz, oid::jsonb, oid::jsonb,  oid::text,
-                      oid::text_array,  oid::boolean,     oid::int8_array,  oid::text_array,  oid::text_array, oid::int8_array, oid::boolean_array}};
+  return {name, sql, {oid::uuid,       oid::uuid,       oid::int8,         oid::int8,        oid::text,        oid::text,
+                      oid::text,       oid::text,       oid::boolean,      oid::timestamptz, oid::timestamptz, oid::jsonb,
+                      oid::jsonb,      oid::text,       oid::text_array,   oid::boolean,     oid::int8_array,  oid::text_array,
+                      oid::text_array, oid::int8_array, oid::boolean_array}};
 }
 
 const statement& list_statement(origin from, bool newest_first) {
@@ -217,7 +227,8 @@ parameters& add(parameters& to, const std::optional<bool>& v) { return v ? to.bo
 
 parameters list_parameters(const operation_query& what, const operation_id& from, const operation_id& until, std::int64_t window,
                            std::int64_t limit) {
-  binary_array providers(oid::text), workflows(oid::int8), states(oid::text), limited(oid::text), seconds(oid::int8), terminal(oid::boolean);
+  binary_array providers(oid::text), workflows(oid::int8), states(oid::text), limited(oid::text), seconds(oid::int8),
+      terminal(oid::boolean);
   for (const auto& p : what.providers) providers.add(p);
   if (what.overdue) {
     for (const auto& l : what.limits) {
@@ -240,14 +251,13 @@ parameters list_parameters(const operation_query& what, const operation_id& from
   }
   with.text(what.reference).array(std::move(providers));
   add(with, what.overdue);
-  with.array(std::move(workflows)).array(std::move(states)).array(std::move(limited)).array(std::move(seconds)).array(std::move(terminal));
+  with.array(std::move(workflows))
+      .array(std::move(states))
+      .array(std::move(limited))
+      .array(std::move(seconds))
+      .array(std::move(terminal));
   return with;
 }
-
-// How many operations one statement looks at. It begins small, for the usual list that is found at once, and grows.
-constexpr std::array<std::int64_t, 3> windows{1'000, 5'000, 25'000};
-// After this long the search returns what it has, and where to go on.
-constexpr std::chrono::milliseconds search_time{1'500};
 
 }  // namespace
 
@@ -316,7 +326,8 @@ awaitable<result<operation_page>> list_operations(postgres::pool& pool, operatio
   }
 }
 
-awaitable<result<std::optional<std::string>>> find_workflow_definition(postgres::pool& pool, std::int64_t version_key, deadline until) {
+awaitable<result<std::optional<std::string>>> find_workflow_definition(postgres::pool& pool, std::int64_t version_key,
+                                                                       deadline until) {
   parameters with;
   with.int8(version_key);
   auto found = co_await pool.query(select_definition, std::move(with), until);

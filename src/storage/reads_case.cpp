@@ -1,7 +1,7 @@
 #include "recibo/storage/reads_evidence.hpp"
 
-#include "recibo/postgres/sqlstate.hpp"
 #include "reads_review.hpp"
+#include "recibo/postgres/sqlstate.hpp"
 
 #include <utility>
 
@@ -16,7 +16,8 @@ using postgres::statement;
 // LATERAL with LIMIT: a delivery is found in its one partition by its ID, whatever the planner thinks of the table.
 const statement select_facts{
     "read_case_facts",
-    "SELECT a.sequence, a.kind, a.actor, a.at, a.delivery, d.received_at, d.disposition, d.secret, d.key, d.event, d.answer_status::int8, "
+    "SELECT a.sequence, a.kind, a.actor, a.at, a.delivery, d.received_at, d.disposition, d.secret, d.key, d.event, "
+    "d.answer_status::int8, "
     "t.event, t.from_state, t.to_state, t.item_id, t.actor_kind, t.reason, t.evidence::text, t.result, t.version::int8 "
     "FROM recibo.audit a "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = a.delivery LIMIT 1) d ON true "
@@ -24,13 +25,14 @@ const statement select_facts{
     "WHERE a.operation = $1 AND a.sequence > $2 ORDER BY a.sequence LIMIT $3",
     {oid::uuid, oid::int4, oid::int8}};
 
-const statement select_notifications{
-    "read_case_notifications",
-    "SELECT n.id::text, n.destination, n.type, n.status, n.sequence::int8, n.attempts::int8, n.created_at, n.delivered_at, n.next_attempt_at "
-    "FROM recibo.notifications n WHERE n.operation = $1 AND n.sequence > $2 AND n.sequence <= "
-    "(SELECT max(s.sequence) FROM (SELECT a.sequence FROM recibo.audit a WHERE a.operation = $1 AND a.sequence > $2 ORDER BY a.sequence LIMIT $3) s) "
-    "ORDER BY n.sequence, n.destination",
-    {oid::uuid, oid::int4, oid::int8}};
+const statement select_notifications{"read_case_notifications",
+                                     "SELECT n.id::text, n.destination, n.type, n.status, n.sequence::int8, n.attempts::int8, "
+                                     "n.created_at, n.delivered_at, n.next_attempt_at "
+                                     "FROM recibo.notifications n WHERE n.operation = $1 AND n.sequence > $2 AND n.sequence <= "
+                                     "(SELECT max(s.sequence) FROM (SELECT a.sequence FROM recibo.audit a WHERE a.operation = $1 "
+                                     "AND a.sequence > $2 ORDER BY a.sequence LIMIT $3) s) "
+                                     "ORDER BY n.sequence, n.destination",
+                                     {oid::uuid, oid::int4, oid::int8}};
 
 const statement select_case_reviews{
     "read_case_reviews", review_select + "WHERE v.operation = $1 ORDER BY v.id LIMIT 1000", {oid::uuid}};
@@ -39,8 +41,10 @@ const statement select_case_reviews{
 const statement select_repeated{
     "read_case_repeated",
     "SELECT k.key, k.delivery, (k.duplicates - 100)::int8, (SELECT max(d.received_at) FROM recibo.audit a "
-    "JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = a.delivery LIMIT 1) d ON d.key = k.key AND d.disposition = 'duplicate' "
-    "WHERE a.operation = $1) FROM recibo.idempotency_keys k WHERE k.operation = $1 AND k.duplicates > 100 ORDER BY k.key LIMIT 1000",
+    "JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = a.delivery LIMIT 1) d ON d.key = k.key AND d.disposition = "
+    "'duplicate' "
+    "WHERE a.operation = $1) FROM recibo.idempotency_keys k WHERE k.operation = $1 AND k.duplicates > 100 ORDER BY k.key LIMIT "
+    "1000",
     {oid::uuid}};
 
 std::string text_or_empty(const rows& from, int row, int column) {
@@ -102,7 +106,10 @@ boost::asio::awaitable<result<case_facts>> read_case(postgres::pool& pool, opera
     return with;
   };
   postgres::pipeline look;
-  look.add(select_facts, page(limit + 1)).add(select_notifications, page(limit)).add(select_case_reviews, one()).add(select_repeated, one());
+  look.add(select_facts, page(limit + 1))
+      .add(select_notifications, page(limit))
+      .add(select_case_reviews, one())
+      .add(select_repeated, one());
   const auto found = co_await pool.run(look, until);
   if (!found.ok()) co_return postgres::to_error(found);
 

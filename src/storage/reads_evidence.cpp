@@ -1,5 +1,7 @@
 #include "recibo/storage/reads_evidence.hpp"
 
+#include "search.hpp"
+
 #include "reads_review.hpp"
 
 #include <algorithm>
@@ -18,16 +20,19 @@ using postgres::statement;
 
 // In the order of read_delivery(). The size of a body is known without reading it.
 const std::string delivery_columns =
-    "d.id, d.provider, d.disposition, d.received_at, coalesce(o.request_id, d.request_id), d.operation, d.key, d.event, d.occurred_at, "
+    "d.id, d.provider, d.disposition, d.received_at, coalesce(o.request_id, d.request_id), d.operation, d.key, d.event, "
+    "d.occurred_at, "
     "d.provider_sequence, d.body_digest, d.payload, p.size, p.content_type, d.secret, d.peer, d.answer_status::int, d.trace_id";
 constexpr int delivery_column_count = 18;
 const std::string delivery_joins =
     " LEFT JOIN recibo.operations o ON o.id = d.operation "
-    "LEFT JOIN LATERAL (SELECT octet_length(p.body)::bigint AS size, p.content_type FROM recibo.payloads p WHERE p.id = d.payload LIMIT 1) p "
+    "LEFT JOIN LATERAL (SELECT octet_length(p.body)::bigint AS size, p.content_type FROM recibo.payloads p WHERE p.id = "
+    "d.payload LIMIT 1) p "
     "ON true ";
 
-const statement select_delivery{
-    "read_delivery", "SELECT " + delivery_columns + " FROM recibo.deliveries d" + delivery_joins + "WHERE d.id = $1", {oid::uuid}};
+const statement select_delivery{"read_delivery",
+                                "SELECT " + delivery_columns + " FROM recibo.deliveries d" + delivery_joins + "WHERE d.id = $1",
+                                {oid::uuid}};
 
 const std::string delivery_page_sql =
     "page AS MATERIALIZED (SELECT s.id FROM w s WHERE ($3 IS NULL OR s.provider = $3) AND ($4 IS NULL OR s.disposition = $4) "
@@ -39,11 +44,12 @@ const std::string delivery_page_sql =
     delivery_joins + ") ON true ORDER BY d.id DESC";
 
 // As the lists of operations: a window of up to $2 deliveries before $1, and where it ended.
-const statement list_all{"list_deliveries",
-                         "WITH w AS MATERIALIZED (SELECT s.id, s.provider, s.disposition FROM recibo.deliveries s WHERE s.id < $1 "
-                         "ORDER BY s.id DESC LIMIT $2), " +
-                             delivery_page_sql,
-                         {oid::uuid, oid::int8, oid::text, oid::text, oid::int8}};
+const statement list_all{
+    "list_deliveries",
+    "WITH w AS MATERIALIZED (SELECT s.id, s.provider, s.disposition FROM recibo.deliveries s WHERE s.id < $1 "
+    "ORDER BY s.id DESC LIMIT $2), " +
+        delivery_page_sql,
+    {oid::uuid, oid::int8, oid::text, oid::text, oid::int8}};
 
 // Deliveries have no index on their operation: its audit rows name them. What belongs to none is known by its open work row.
 const statement list_of_operation{
@@ -51,7 +57,8 @@ const statement list_of_operation{
     "WITH c AS MATERIALIZED (SELECT a.delivery AS id FROM recibo.audit a "
     "WHERE a.operation = (SELECT n.id FROM recibo.operations n WHERE n.request_id = $6) AND a.kind = 'delivery' "
     "UNION SELECT f.delivery FROM recibo.failed_callbacks f WHERE f.request_id = $6), "
-    "w AS MATERIALIZED (SELECT s.id, s.provider, s.disposition FROM c JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = c.id LIMIT 1) s "
+    "w AS MATERIALIZED (SELECT s.id, s.provider, s.disposition FROM c JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id "
+    "= c.id LIMIT 1) s "
     "ON true WHERE s.id < $1 ORDER BY s.id DESC LIMIT $2), " +
         delivery_page_sql,
     {oid::uuid, oid::int8, oid::text, oid::text, oid::int8, oid::text}};
@@ -62,21 +69,25 @@ const statement select_review{"read_review", review_select + "WHERE v.id = $1", 
 
 // Two statements, because only a literal status can use the index of what is open.
 const std::string review_filters =
-    "($2 IS NULL OR o.provider = $2) AND ($3 IS NULL OR v.operation = (SELECT n.id FROM recibo.operations n WHERE n.request_id = $3)) "
+    "($2 IS NULL OR o.provider = $2) AND ($3 IS NULL OR v.operation = (SELECT n.id FROM recibo.operations n WHERE n.request_id = "
+    "$3)) "
     "ORDER BY v.id DESC LIMIT $4";
-const statement list_open_reviews{
-    "list_open_reviews", review_select + "WHERE v.status = 'open' AND v.id < $1 AND " + review_filters, {oid::uuid, oid::text, oid::text, oid::int8}};
+const statement list_open_reviews{"list_open_reviews",
+                                  review_select + "WHERE v.status = 'open' AND v.id < $1 AND " + review_filters,
+                                  {oid::uuid, oid::text, oid::text, oid::int8}};
 const statement list_any_reviews{"list_reviews",
                                  review_select + "WHERE ($5 IS NULL OR v.status = $5) AND v.id < $1 AND " + review_filters,
                                  {oid::uuid, oid::text, oid::text, oid::int8, oid::text}};
 
 const std::string failed_select =
-    "SELECT id, provider, disposition, reason, detail, delivery, body_digest, request_id, event, answer_status::int, count, first_seen_at, "
+    "SELECT id, provider, disposition, reason, detail, delivery, body_digest, request_id, event, answer_status::int, count, "
+    "first_seen_at, "
     "last_seen_at FROM recibo.failed_callbacks ";
 const statement select_failed{"read_failed_callback", failed_select + "WHERE id = $1", {oid::uuid}};
 const statement list_failed{
     "list_failed_callbacks",
-    failed_select + "WHERE id < $1 AND ($2 IS NULL OR provider = $2) AND ($3 IS NULL OR disposition = $3) ORDER BY id DESC LIMIT $4",
+    failed_select +
+        "WHERE id < $1 AND ($2 IS NULL OR provider = $2) AND ($3 IS NULL OR disposition = $3) ORDER BY id DESC LIMIT $4",
     {oid::uuid, oid::text, oid::text, oid::int8}};
 
 template <class Id>
@@ -126,9 +137,6 @@ failed_view read_failed_view(const rows& from, int row) {
   f.last_seen_at = from.time(row, 12);
   return f;
 }
-
-constexpr std::array<std::int64_t, 3> windows{1'000, 5'000, 25'000};
-constexpr std::chrono::milliseconds search_time{1'500};
 
 }  // namespace
 

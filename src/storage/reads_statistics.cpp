@@ -19,7 +19,9 @@ const statement select_open{"read_open_work",
                             {}};
 
 const statement count_all{
-    "count_operations", "SELECT provider, state, count(*) FROM recibo.operations GROUP BY provider, state ORDER BY provider, state", {}};
+    "count_operations",
+    "SELECT provider, state, count(*) FROM recibo.operations GROUP BY provider, state ORDER BY provider, state",
+    {}};
 
 // SYSTEM takes whole pages, so that its cost follows the share and not the table. REPEATABLE: the same pages each time, so
 // that a figure moves when the operations do, not with the dice.

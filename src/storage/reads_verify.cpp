@@ -1,5 +1,7 @@
 #include "recibo/storage/reads_verify.hpp"
 
+#include "columns.hpp"
+
 #include "recibo/core/json_value.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
@@ -18,10 +20,11 @@ using postgres::statement;
 
 // The client may think between two pages, and each page has its own bounds: no plan fits all of them.
 const statement begin_snapshot{"verify_begin", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", {}};
-const statement set_session{"verify_settings",
-                            "SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '60s', true), "
-                            "set_config('plan_cache_mode', 'force_custom_plan', true)",
-                            {}};
+const statement set_session{
+    "verify_settings",
+    "SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '60s', true), "
+    "set_config('plan_cache_mode', 'force_custom_plan', true)",
+    {}};
 const statement end_snapshot{"verify_end", "COMMIT", {}};
 
 const statement select_horizon{
@@ -32,7 +35,8 @@ const statement select_horizon{
     "JOIN pg_class p ON p.oid = i.inhparent WHERE i.inhparent IN ('recibo.deliveries'::regclass, 'recibo.payloads'::regclass)) m",
     {}};
 
-const statement select_workflows{"verify_workflows", "SELECT version_key, digest, name, definition FROM recibo.workflow_versions", {}};
+const statement select_workflows{
+    "verify_workflows", "SELECT version_key, digest, name, definition FROM recibo.workflow_versions", {}};
 const statement select_id{"verify_find", "SELECT id FROM recibo.operations WHERE request_id = $1", {oid::text}};
 
 const std::string operation_select =
@@ -48,27 +52,33 @@ const statement select_operations{
 const statement select_one{"verify_operation", operation_select + "WHERE o.id = $1", {oid::uuid}};
 
 // One row for each audit row, with everything that its digest is over and everything that must agree with it.
-const statement select_facts{
+const statement facts_to_verify{
     "verify_facts",
     "SELECT a.operation, a.sequence::int8, a.kind, a.at, a.actor, a.delivery, a.digest, a.hash, "
-    "d.id IS NOT NULL, d.provider, d.disposition, d.key, d.body_digest, d.secret, d.answer_status::int8, d.operation, d.received_at, d.payload, "
+    "d.id IS NOT NULL, d.provider, d.disposition, d.key, d.body_digest, d.secret, d.answer_status::int8, d.operation, "
+    "d.received_at, d.payload, "
     "p.digest IS NOT NULL, p.digest, k.delivery, "
-    "t.operation IS NOT NULL, t.version::int8, t.item_id, t.event, t.from_state, t.to_state, t.at, t.actor_kind, t.actor, t.delivery, t.reason, "
+    "t.operation IS NOT NULL, t.version::int8, t.item_id, t.event, t.from_state, t.to_state, t.at, t.actor_kind, t.actor, "
+    "t.delivery, t.reason, "
     "t.evidence::text, t.result, t.notifications::int8, n.total, n.strangers, "
-    "EXISTS (SELECT FROM recibo.payload_accesses x WHERE x.delivery = a.delivery AND x.operation = a.operation AND x.sequence = a.sequence "
+    "EXISTS (SELECT FROM recibo.payload_accesses x WHERE x.delivery = a.delivery AND x.operation = a.operation AND x.sequence = "
+    "a.sequence "
     "AND x.at = a.at AND x.actor = a.actor) "
     "FROM recibo.audit a "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = a.delivery LIMIT 1) d ON true "
     "LEFT JOIN LATERAL (SELECT sha256(x.body) AS digest FROM recibo.payloads x WHERE x.id = d.payload LIMIT 1) p ON true "
     "LEFT JOIN recibo.idempotency_keys k ON k.operation = a.operation AND k.key = d.key "
-    "LEFT JOIN recibo.transitions t ON t.operation = a.operation AND t.sequence = a.sequence AND t.operation >= $1 AND t.operation <= $3 "
-    "LEFT JOIN LATERAL (SELECT count(*) AS total, count(*) FILTER (WHERE CASE WHEN t.operation IS NOT NULL THEN x.type <> 'operation.' || t.to_state "
+    "LEFT JOIN recibo.transitions t ON t.operation = a.operation AND t.sequence = a.sequence AND t.operation >= $1 AND "
+    "t.operation <= $3 "
+    "LEFT JOIN LATERAL (SELECT count(*) AS total, count(*) FILTER (WHERE CASE WHEN t.operation IS NOT NULL THEN x.type <> "
+    "'operation.' || t.to_state "
     "WHEN a.kind = 'accept' THEN x.type <> 'operation.accepted' ELSE x.type NOT LIKE 'operation.review\\_%' END) AS strangers "
     "FROM recibo.notifications x WHERE x.operation = a.operation AND x.sequence = a.sequence) n ON true "
-    "WHERE a.operation >= $1 AND a.operation <= $3 AND (a.operation, a.sequence) > ($1, $2) ORDER BY a.operation, a.sequence LIMIT $4",
+    "WHERE a.operation >= $1 AND a.operation <= $3 AND (a.operation, a.sequence) > ($1, $2) ORDER BY a.operation, a.sequence "
+    "LIMIT $4",
     {oid::uuid, oid::int4, oid::uuid, oid::int8}};
 
-const statement select_items{
+const statement items_to_verify{
     "verify_items", "SELECT item_id, state, version::int8 FROM recibo.items WHERE operation = $1 ORDER BY item_id", {oid::uuid}};
 
 // Rows of a page of operations that no audit row speaks of, and claims that are not what their delivery says.
@@ -76,20 +86,24 @@ const statement select_strays{
     "verify_strays",
     "SELECT o.request_id, s.operation, s.what FROM ("
     "SELECT t.operation, format('transition %s has no audit row', t.sequence) AS what FROM recibo.transitions t "
-    "WHERE t.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = t.operation AND a.sequence = t.sequence "
+    "WHERE t.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = t.operation AND "
+    "a.sequence = t.sequence "
     "AND a.operation BETWEEN $1 AND $2) "
     "UNION ALL "
     "SELECT n.operation, format('notification %s to %s has no audit row', n.id, n.destination) FROM recibo.notifications n "
-    "WHERE n.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = n.operation AND a.sequence = n.sequence "
+    "WHERE n.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = n.operation AND "
+    "a.sequence = n.sequence "
     "AND a.operation BETWEEN $1 AND $2) "
     "UNION ALL "
-    "SELECT k.operation, format('the key claimed by delivery %s: %s', k.delivery, CASE WHEN d.id IS NULL THEN 'the delivery does not exist' "
+    "SELECT k.operation, format('the key claimed by delivery %s: %s', k.delivery, CASE WHEN d.id IS NULL THEN 'the delivery does "
+    "not exist' "
     "WHEN d.key IS DISTINCT FROM k.key THEN 'the delivery has another key' "
     "WHEN d.operation <> k.operation THEN 'the delivery is of another operation' "
     "WHEN d.body_digest <> k.body_digest THEN 'the delivery has another body' "
     "WHEN d.disposition <> k.disposition AND d.disposition <> 'parked' THEN 'the delivery has another disposition' "
     "ELSE 'the delivery was answered otherwise' END) "
-    "FROM recibo.idempotency_keys k LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = k.delivery LIMIT 1) d ON true "
+    "FROM recibo.idempotency_keys k LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = k.delivery LIMIT 1) d ON "
+    "true "
     "WHERE k.operation BETWEEN $1 AND $2 AND CASE WHEN d.id IS NULL THEN k.delivery >= $3 ELSE d.key IS DISTINCT FROM k.key "
     "OR d.operation <> k.operation OR d.body_digest <> k.body_digest "
     "OR (d.disposition <> 'parked' AND (d.disposition <> k.disposition OR d.answer_status <> k.answer_status)) END "
@@ -99,24 +113,31 @@ const statement select_strays{
 // $1, $2: oldest delivery and payload; $3: seconds of grace for leases. Every statement takes all three.
 statement whole_statement(const char* name, const std::string& body) {
   const std::string used = "($1::uuid IS NULL OR $2::uuid IS NULL OR $3::bigint IS NULL)";
-  return {std::string("verify_whole_") + name, "SELECT s.request_id, s.operation, s.what FROM (" + body + ") s WHERE " + used + " IS NOT NULL LIMIT 1000",
+  return {std::string("verify_whole_") + name,
+          "SELECT s.request_id, s.operation, s.what FROM (" + body + ") s WHERE " + used + " IS NOT NULL LIMIT 1000",
           {oid::uuid, oid::uuid, oid::int8}};
 }
 
 std::string orphans(const std::string& table, const std::string& what) {
   return "SELECT NULL::text AS request_id, x.operation, format('" + what + "', count(*)) AS what FROM recibo." + table +
-         " x LEFT JOIN recibo.operations o ON o.id = x.operation WHERE x.operation IS NOT NULL AND o.id IS NULL GROUP BY x.operation";
+         " x LEFT JOIN recibo.operations o ON o.id = x.operation WHERE x.operation IS NOT NULL AND o.id IS NULL GROUP BY "
+         "x.operation";
 }
 
-const statement orphan_registrations = whole_statement("registrations", orphans("registrations", "%s registration without its operation"));
+const statement orphan_registrations =
+    whole_statement("registrations", orphans("registrations", "%s registration without its operation"));
 const statement orphan_aliases = whole_statement("aliases", orphans("aliases", "%s alias rows without their operation"));
 const statement orphan_items = whole_statement("items", orphans("items", "%s item rows without their operation"));
 const statement orphan_keys = whole_statement("keys", orphans("idempotency_keys", "%s claimed keys without their operation"));
-const statement orphan_client_keys = whole_statement("client_keys", orphans("client_keys", "%s Idempotency-Keys without their operation"));
-const statement orphan_notifications = whole_statement("notifications", orphans("notifications", "%s outbox rows without their operation"));
-const statement orphan_transitions = whole_statement("transitions", orphans("transitions", "%s transitions without their operation"));
+const statement orphan_client_keys =
+    whole_statement("client_keys", orphans("client_keys", "%s Idempotency-Keys without their operation"));
+const statement orphan_notifications =
+    whole_statement("notifications", orphans("notifications", "%s outbox rows without their operation"));
+const statement orphan_transitions =
+    whole_statement("transitions", orphans("transitions", "%s transitions without their operation"));
 const statement orphan_audit = whole_statement("audit", orphans("audit", "%s audit rows without their operation"));
-const statement orphan_accesses = whole_statement("accesses", orphans("payload_accesses", "%s payload accesses without their operation"));
+const statement orphan_accesses =
+    whole_statement("accesses", orphans("payload_accesses", "%s payload accesses without their operation"));
 const statement orphan_reviews = whole_statement("reviews", orphans("reviews", "%s reviews without their operation"));
 
 const statement unrecorded_deliveries = whole_statement(
@@ -126,38 +147,44 @@ const statement unrecorded_deliveries = whole_statement(
     "LEFT JOIN recibo.operations o ON o.id = d.operation WHERE d.operation IS NOT NULL AND a.operation IS NULL");
 
 // Deliveries of operations are judged with their audit rows.
-const statement lone_deliveries = whole_statement(
-    "lone_deliveries",
-    "SELECT d.request_id, NULL::uuid AS operation, format('delivery %s: %s', d.id, CASE WHEN p.id IS NULL THEN 'its payload does not exist' "
-    "ELSE 'its payload has other bytes than it says' END) AS what "
-    "FROM recibo.deliveries d LEFT JOIN recibo.payloads p ON p.id = d.payload WHERE d.operation IS NULL AND "
-    "CASE WHEN p.id IS NULL THEN d.payload >= $2 ELSE sha256(p.body) <> d.body_digest END");
+const statement lone_deliveries =
+    whole_statement("lone_deliveries",
+                    "SELECT d.request_id, NULL::uuid AS operation, format('delivery %s: %s', d.id, CASE WHEN p.id IS NULL THEN "
+                    "'its payload does not exist' "
+                    "ELSE 'its payload has other bytes than it says' END) AS what "
+                    "FROM recibo.deliveries d LEFT JOIN recibo.payloads p ON p.id = d.payload WHERE d.operation IS NULL AND "
+                    "CASE WHEN p.id IS NULL THEN d.payload >= $2 ELSE sha256(p.body) <> d.body_digest END");
 
-const statement lone_payloads = whole_statement(
-    "lone_payloads",
-    "SELECT NULL::text AS request_id, NULL::uuid AS operation, format('payload %s without its delivery', p.id) AS what FROM recibo.payloads p "
-    "LEFT JOIN recibo.deliveries d ON d.id = p.id WHERE d.id IS NULL AND p.id >= $1");
+const statement lone_payloads = whole_statement("lone_payloads",
+                                                "SELECT NULL::text AS request_id, NULL::uuid AS operation, format('payload %s "
+                                                "without its delivery', p.id) AS what FROM recibo.payloads p "
+                                                "LEFT JOIN recibo.deliveries d ON d.id = p.id WHERE d.id IS NULL AND p.id >= $1");
 
 const statement review_deliveries = whole_statement(
     "review_deliveries",
-    "SELECT o.request_id, v.operation, format('review %s names delivery %s, which does not exist', v.id, w.delivery) AS what FROM recibo.reviews v "
+    "SELECT o.request_id, v.operation, format('review %s names delivery %s, which does not exist', v.id, w.delivery) AS what "
+    "FROM recibo.reviews v "
     "JOIN recibo.operations o ON o.id = v.operation CROSS JOIN LATERAL (VALUES (v.delivery), (v.first_delivery)) AS w(delivery) "
     "LEFT JOIN LATERAL (SELECT x.id FROM recibo.deliveries x WHERE x.id = w.delivery LIMIT 1) d ON true "
     "WHERE w.delivery IS NOT NULL AND d.id IS NULL AND w.delivery >= $1");
 
-const statement failed_deliveries = whole_statement(
-    "failed_deliveries",
-    "SELECT f.request_id, NULL::uuid AS operation, format('failed callback %s: its delivery %s', f.id, CASE WHEN d.id IS NULL THEN 'does not exist' "
-    "ELSE 'has another body or disposition' END) AS what FROM recibo.failed_callbacks f "
-    "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = f.delivery LIMIT 1) d ON true "
-    "WHERE CASE WHEN d.id IS NULL THEN f.delivery >= $1 ELSE d.body_digest <> f.body_digest OR d.disposition <> f.disposition END");
+const statement failed_deliveries =
+    whole_statement("failed_deliveries",
+                    "SELECT f.request_id, NULL::uuid AS operation, format('failed callback %s: its delivery %s', f.id, CASE WHEN "
+                    "d.id IS NULL THEN 'does not exist' "
+                    "ELSE 'has another body or disposition' END) AS what FROM recibo.failed_callbacks f "
+                    "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = f.delivery LIMIT 1) d ON true "
+                    "WHERE CASE WHEN d.id IS NULL THEN f.delivery >= $1 ELSE d.body_digest <> f.body_digest OR d.disposition <> "
+                    "f.disposition END");
 
 const statement access_deliveries = whole_statement(
     "access_deliveries",
-    "SELECT o.request_id, x.operation, format('payload access %s: %s', x.id, CASE WHEN d.id IS NULL THEN 'its delivery does not exist' "
+    "SELECT o.request_id, x.operation, format('payload access %s: %s', x.id, CASE WHEN d.id IS NULL THEN 'its delivery does not "
+    "exist' "
     "ELSE 'it has no audit row' END) AS what FROM recibo.payload_accesses x LEFT JOIN recibo.operations o ON o.id = x.operation "
     "LEFT JOIN LATERAL (SELECT y.id FROM recibo.deliveries y WHERE y.id = x.delivery LIMIT 1) d ON true "
-    "LEFT JOIN LATERAL (SELECT a.kind FROM recibo.audit a WHERE a.operation = x.operation AND a.sequence = x.sequence LIMIT 1) a ON true "
+    "LEFT JOIN LATERAL (SELECT a.kind FROM recibo.audit a WHERE a.operation = x.operation AND a.sequence = x.sequence LIMIT 1) a "
+    "ON true "
     "WHERE (d.id IS NULL AND x.delivery >= $1) OR (x.operation IS NOT NULL AND a.kind IS DISTINCT FROM 'payload_access')");
 
 const statement stuck_leases = whole_statement(
@@ -169,7 +196,8 @@ const statement stuck_leases = whole_statement(
 const statement half_leases = whole_statement(
     "half_leases",
     "SELECT o.request_id, n.operation, format('notification %s to %s is half leased', n.id, n.destination) AS what "
-    "FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation WHERE (n.lease_until IS NULL) <> (n.leased_by IS NULL)");
+    "FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation WHERE (n.lease_until IS NULL) <> (n.leased_by IS "
+    "NULL)");
 
 const whole_check checks[] = {
     {"references", &orphan_registrations},
@@ -192,15 +220,9 @@ const whole_check checks[] = {
     {"leases", &half_leases},
 };
 
-sha256_digest digest_at(const rows& from, int row, int column) {
-  sha256_digest out{};
-  if (from.is_null(row, column)) return out;
-  const auto bytes = from.text(row, column);
-  if (bytes.size() == out.size()) std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(out.data()));
-  return out;
+std::string text_at(const rows& from, int row, int column) {
+  return from.is_null(row, column) ? std::string() : from.string(row, column);
 }
-
-std::string text_at(const rows& from, int row, int column) { return from.is_null(row, column) ? std::string() : from.string(row, column); }
 
 template <class Id>
 std::optional<Id> id_or_null(const rows& from, int row, int column) {
@@ -220,7 +242,7 @@ std::vector<verify_operation::alias> read_aliases(std::string_view json) {
   return out;
 }
 
-verify_operation read_operation(const rows& from, int row) {
+verify_operation operation_to_verify(const rows& from, int row) {
   verify_operation o;
   o.id = from.id<operation_id>(row, 0);
   o.request_id = from.string(row, 1);
@@ -246,7 +268,7 @@ verify_operation read_operation(const rows& from, int row) {
   return o;
 }
 
-verify_fact read_fact(const rows& from, int row) {
+verify_fact fact_to_verify(const rows& from, int row) {
   verify_fact f;
   f.operation = from.id<operation_id>(row, 0);
   f.sequence = from.int8(row, 1);
@@ -291,7 +313,8 @@ verify_fact read_fact(const rows& from, int row) {
 
 std::vector<finding> read_findings(const rows& from) {
   std::vector<finding> out;
-  for (int i = 0; i < from.size(); ++i) out.push_back({from.text_or_null(i, 0), id_or_null<operation_id>(from, i, 1), from.string(i, 2)});
+  for (int i = 0; i < from.size(); ++i)
+    out.push_back({from.text_or_null(i, 0), id_or_null<operation_id>(from, i, 1), from.string(i, 2)});
   return out;
 }
 
@@ -340,7 +363,8 @@ awaitable<result<std::vector<verify_workflow>>> verify_reader::workflows() {
   auto came = co_await query(select_workflows, std::move(none));
   if (!came) co_return came.error();
   std::vector<verify_workflow> out;
-  for (int i = 0; i < came->size(); ++i) out.push_back({came->int8(i, 0), digest_at(*came, i, 1), came->string(i, 2), came->string(i, 3)});
+  for (int i = 0; i < came->size(); ++i)
+    out.push_back({came->int8(i, 0), digest_at(*came, i, 1), came->string(i, 2), came->string(i, 3)});
   co_return out;
 }
 
@@ -359,7 +383,7 @@ awaitable<result<std::vector<verify_operation>>> verify_reader::operations(opera
   auto came = co_await query(select_operations, std::move(with));
   if (!came) co_return came.error();
   std::vector<verify_operation> out;
-  for (int i = 0; i < came->size(); ++i) out.push_back(read_operation(*came, i));
+  for (int i = 0; i < came->size(); ++i) out.push_back(operation_to_verify(*came, i));
   co_return out;
 }
 
@@ -369,32 +393,34 @@ awaitable<result<std::vector<verify_operation>>> verify_reader::one(operation_id
   auto came = co_await query(select_one, std::move(with));
   if (!came) co_return came.error();
   std::vector<verify_operation> out;
-  for (int i = 0; i < came->size(); ++i) out.push_back(read_operation(*came, i));
+  for (int i = 0; i < came->size(); ++i) out.push_back(operation_to_verify(*came, i));
   co_return out;
 }
 
-awaitable<result<std::vector<verify_fact>>> verify_reader::facts(operation_id operation, std::int64_t sequence, operation_id last, int limit) {
+awaitable<result<std::vector<verify_fact>>> verify_reader::facts(operation_id operation, std::int64_t sequence, operation_id last,
+                                                                 int limit) {
   parameters with;
   with.uuid(operation).int4(static_cast<std::int32_t>(sequence)).uuid(last).int8(limit);
-  auto came = co_await query(select_facts, std::move(with));
+  auto came = co_await query(facts_to_verify, std::move(with));
   if (!came) co_return came.error();
   std::vector<verify_fact> out;
   out.reserve(static_cast<std::size_t>(came->size()));
-  for (int i = 0; i < came->size(); ++i) out.push_back(read_fact(*came, i));
+  for (int i = 0; i < came->size(); ++i) out.push_back(fact_to_verify(*came, i));
   co_return out;
 }
 
 awaitable<result<std::vector<verify_item>>> verify_reader::items(operation_id operation) {
   parameters with;
   with.uuid(operation);
-  auto came = co_await query(select_items, std::move(with));
+  auto came = co_await query(items_to_verify, std::move(with));
   if (!came) co_return came.error();
   std::vector<verify_item> out;
   for (int i = 0; i < came->size(); ++i) out.push_back({came->string(i, 0), came->string(i, 1), came->int8(i, 2)});
   co_return out;
 }
 
-awaitable<result<std::vector<finding>>> verify_reader::strays(operation_id first, operation_id last, delivery_id oldest_delivery) {
+awaitable<result<std::vector<finding>>> verify_reader::strays(operation_id first, operation_id last,
+                                                              delivery_id oldest_delivery) {
   parameters with;
   with.uuid(first).uuid(last).uuid(oldest_delivery);
   auto came = co_await query(select_strays, std::move(with));
@@ -402,7 +428,8 @@ awaitable<result<std::vector<finding>>> verify_reader::strays(operation_id first
   co_return read_findings(*came);
 }
 
-awaitable<result<std::vector<finding>>> verify_reader::whole(const whole_check& which, const horizon& oldest, std::int64_t lease_grace_s) {
+awaitable<result<std::vector<finding>>> verify_reader::whole(const whole_check& which, const horizon& oldest,
+                                                             std::int64_t lease_grace_s) {
   parameters with;
   with.uuid(oldest.deliveries).uuid(oldest.payloads).int8(lease_grace_s);
   auto came = co_await query(*which.sql, std::move(with));

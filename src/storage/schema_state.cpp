@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-const postgres::statement find_table{"schema_table", "SELECT to_regclass('recibo.schema_migrations') IS NOT NULL", {}};
+const postgres::statement is_migrated{"schema_table", "SELECT to_regclass('recibo.schema_migrations') IS NOT NULL", {}};
 const postgres::statement find_demands{
     "schema_demands", "SELECT version, oldest_binary FROM recibo.schema_migrations ORDER BY version", {}};
 
@@ -62,7 +62,7 @@ int schema_version_needed() {
 
 asio::awaitable<result<schema_status>> schema_state(postgres::connection& on, std::chrono::steady_clock::time_point until) {
   postgres::pipeline look, read;
-  look.add(find_table);
+  look.add(is_migrated);
   read.add(find_demands);
   const auto there = co_await on.run(look, until);
   if (!there.ok()) co_return postgres::to_error(there);
@@ -73,7 +73,7 @@ asio::awaitable<result<schema_status>> schema_state(postgres::connection& on, st
 }
 
 asio::awaitable<result<schema_status>> schema_state(postgres::pool& on, std::chrono::steady_clock::time_point until) {
-  const auto there = co_await on.query(find_table, postgres::parameters(), until);
+  const auto there = co_await on.query(is_migrated, postgres::parameters(), until);
   if (!there) co_return there.error();
   if (!there->boolean(0, 0)) co_return judge({});
   const auto found = co_await on.query(find_demands, postgres::parameters(), until);

@@ -22,8 +22,6 @@ namespace {
 
 using nlohmann::json;
 
-error refused(std::string why) { return {permanent::invalid_configuration, std::move(why)}; }
-
 // Thrown inside this file only, so that reading a nested object stays one expression per field; parse_scheme catches.
 struct unsuitable {
   std::string why;
@@ -211,7 +209,7 @@ result<scheme> checked_scheme(std::string_view name, const json& from) {
     if (auto fine = check_scheme(out); !fine) return fine.error();
     return out;
   } catch (const unsuitable& u) {
-    return refused(u.why);
+    return misconfigured(u.why);
   }
 }
 
@@ -235,7 +233,7 @@ const std::map<std::string, scheme, std::less<>>& presets() {
 
 result<scheme> parse_scheme(std::string_view name, std::string_view text_of_json) {
   const json from = json::parse(text_of_json, nullptr, false);
-  if (from.is_discarded()) return refused("not JSON");
+  if (from.is_discarded()) return misconfigured("not JSON");
   return checked_scheme(name, from);
 }
 

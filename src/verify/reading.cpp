@@ -1,5 +1,7 @@
 #include "reading.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include <algorithm>
 
 namespace recibo::verify {
@@ -10,12 +12,6 @@ constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cas
 bool same_name(std::string_view any_case, std::string_view lower_case) noexcept {
   return any_case.size() == lower_case.size() &&
          std::equal(any_case.begin(), any_case.end(), lower_case.begin(), [](char a, char b) { return lower(a) == b; });
-}
-
-int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (lower(c) >= 'a' && lower(c) <= 'f') return lower(c) - 'a' + 10;
-  return -1;
 }
 
 // application/x-www-form-urlencoded. An escape that is none stays as it is, as in the URL standard's parser.

@@ -7,8 +7,6 @@
 namespace recibo::verify {
 namespace {
 
-error refused(std::string why) { return {permanent::invalid_configuration, std::move(why)}; }
-
 bool lower_case_name(const std::string& name) noexcept {
   return !name.empty() &&
          std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f && c != ':' && (c < 'A' || c > 'Z'); });
@@ -101,25 +99,25 @@ bool scheme::covers_query(std::string_view field) const noexcept {
 
 result<void> check_scheme(const scheme& how) {
   if (how.kind == scheme_kind::none) return {};
-  if (const auto why = wrong_signature(how.signature)) return refused(*why);
+  if (const auto why = wrong_signature(how.signature)) return misconfigured(*why);
   if (how.timestamp) {
-    if (const auto why = wrong_timestamp(how)) return refused(*why);
+    if (const auto why = wrong_timestamp(how)) return misconfigured(*why);
   }
   for (const content_part& part : how.content) {
-    if (const auto why = wrong_part(how, part)) return refused(*why);
+    if (const auto why = wrong_part(how, part)) return misconfigured(*why);
   }
   switch (how.kind) {
     case scheme_kind::hmac:
     case scheme_kind::hash: {
-      if (how.content.empty()) return refused("content: nothing is signed");
+      if (how.content.empty()) return misconfigured("content: nothing is signed");
       const bool keyed = how.kind == scheme_kind::hmac ||
                          std::any_of(how.content.begin(), how.content.end(),
                                      [](const content_part& p) { return p.what == content_part::source::secret; });
-      if (!keyed) return refused("content: a plain hash without the secret in it can be made by anybody");
+      if (!keyed) return misconfigured("content: a plain hash without the secret in it can be made by anybody");
       break;
     }
     case scheme_kind::token:
-      if (!how.content.empty()) return refused("content: a token signs nothing");
+      if (!how.content.empty()) return misconfigured("content: a token signs nothing");
       break;
     case scheme_kind::none: break;
   }

@@ -103,11 +103,14 @@ test('SIGTERM with nothing to do ends soon after drain.delay', async () => {
 test('SIGTERM while the database is away ends with 0 too', async () => {
   const own = await stage.fresh({ configure: (config) => ({ ...config, drain: { delay: '0s', timeout: '5s' } }) });
   await stage.cluster.stop('immediate');
-  await sleep(300);
-  const { code, signal, ms } = await own.service.stop({ timeout: 8_000 });
-  assert.deepEqual([code, signal], [0, null], own.service.tail());
-  assert.ok(ms < 6_000, `${ms} ms`);
-  await stage.cluster.start();
+  try {
+    await sleep(300);
+    const { code, signal, ms } = await own.service.stop({ timeout: 8_000 });
+    assert.deepEqual([code, signal], [0, null], own.service.tail());
+    assert.ok(ms < 6_000, `${ms} ms`);
+  } finally {
+    await stage.cluster.start();
+  }
   await own.finish();
 });
 

@@ -89,6 +89,10 @@ struct error {
   bool is_uncertain() const noexcept { return code.category() == uncertain_category(); }
 };
 
+// Shorthands for the two most common: a rule of a field, or of the configuration, is broken.
+error malformed(std::string detail);
+error misconfigured(std::string detail);
+
 // The stable snake_case word of a code, as in `code` of application/problem+json and in metric labels.
 std::string_view code_word(const boost::system::error_code& code) noexcept;
 

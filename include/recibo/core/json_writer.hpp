@@ -32,13 +32,19 @@ class json_writer {
 
   // Members.
   json_writer& text(std::string_view name, std::string_view value) { return key(name).text(value); }
-  json_writer& text(std::string_view name, const std::optional<std::string>& value) { return value ? text(name, std::string_view(*value)) : null(name); }
+  json_writer& text(std::string_view name, const std::optional<std::string>& value) {
+    return value ? text(name, std::string_view(*value)) : null(name);
+  }
   json_writer& text(std::string_view name, const std::string& value) { return text(name, std::string_view(value)); }
   json_writer& text(std::string_view name, const char* value) { return text(name, std::string_view(value)); }
   // null where it is empty.
-  json_writer& text_or_null(std::string_view name, std::string_view value) { return value.empty() ? null(name) : text(name, value); }
+  json_writer& text_or_null(std::string_view name, std::string_view value) {
+    return value.empty() ? null(name) : text(name, value);
+  }
   json_writer& number(std::string_view name, std::int64_t value) { return key(name).number(value); }
-  json_writer& number(std::string_view name, const std::optional<std::int64_t>& value) { return value ? number(name, *value) : null(name); }
+  json_writer& number(std::string_view name, const std::optional<std::int64_t>& value) {
+    return value ? number(name, *value) : null(name);
+  }
   json_writer& flag(std::string_view name, bool value) { return key(name).flag(value); }
   json_writer& null(std::string_view name) { return key(name).null(); }
   json_writer& time(std::string_view name, sys_micros at) { return key(name).time(at); }

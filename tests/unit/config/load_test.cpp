@@ -8,6 +8,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace recibo::config {
 namespace {
@@ -371,6 +374,22 @@ TEST(Load, TheShortTemplateIsTheFullContent) {
   EXPECT_EQ(scheme.content[5].names.at(0), "x-id");
   EXPECT_EQ(scheme.timestamp->format, verify::timestamp_format::unix_ms);
   EXPECT_EQ(scheme.timestamp->tolerance, std::chrono::seconds(30));
+}
+
+// A preset of the reference either works or is refused for what it is; none looks like a mistyped name.
+TEST(Load, EveryPresetIsServedOrSaidNotToBe) {
+  const auto all = nlohmann::json::parse(testing::file_text(RECIBO_SOURCE_DIR "/src/verify/presets.json"));
+  ASSERT_GT(all.size(), 40u);
+  for (const auto& [name, unused] : all.items()) {
+    const auto l = load("providers:\n  p:\n    verify: {scheme: " + name +
+                        ", secrets: [\"whsec_bGVkZ2VyLXRlc3Qtc2VjcmV0LW9mLTMyLWJ5dGVzISE=\"]}\n"
+                        "    extract: {request_id: /id, idempotency_key: /key, event: /type}\n    events: {done: complete}\n");
+    const bool served = verify::presets().contains(name);
+    const auto lines = lines_of(l.problems);
+    const bool refused =
+        std::find(lines.begin(), lines.end(), "3:22: scheme: " + name + " is not served by this version") != lines.end();
+    EXPECT_NE(served, refused) << name;
+  }
 }
 
 TEST(Load, AnAgeCheckIsSwitchedOffByOneWordAndWarns) {
