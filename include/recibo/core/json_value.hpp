@@ -8,10 +8,11 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace recibo {
+
+struct json_member;
 
 struct json_value {
   enum class kind {
@@ -28,11 +29,16 @@ struct json_value {
   std::string text;
   std::vector<json_value> elements;
   // In the order of the text; names are unique.
-  std::vector<std::pair<std::string, json_value>> members;
+  std::vector<json_member> members;
 
   bool is(kind k) const noexcept { return type == k; }
   // nullptr: no such member, or no object.
   const json_value* find(std::string_view name) const noexcept;
+};
+
+struct json_member {
+  std::string name;
+  json_value value;
 };
 
 // "an object", "a string" …: how a message names the type.
@@ -41,8 +47,7 @@ std::string_view json_type_name(json_value::kind k) noexcept;
 // Deepest nesting of arrays and objects that is read.
 inline constexpr int json_depth_max = 64;
 
-// RFC 8259, and stricter: one value and nothing behind it, no byte order mark, valid UTF-8, no U+0000 and no lone
-// surrogates (PostgreSQL can hold neither), no name twice in one object, at most json_depth_max levels.
+// By the rules of read_json_events() (json_events.hpp), with numbers of any size.
 // permanent::malformed_json   with the rule and the byte where it was broken; never a part of the text
 result<json_value> parse_json(std::string_view text);
 

@@ -60,7 +60,7 @@ TEST(Openapi, EveryReferenceLeadsSomewhere) {
       const auto* section = target->text.find("/responses/") != std::string::npos ? "responses" : "schemas";
       EXPECT_NE(at(document(), {"components", section, name}), nullptr) << target->text;
     }
-    for (const auto& m : value->members) open.push_back(&m.second);
+    for (const auto& m : value->members) open.push_back(&m.value);
     for (const auto& e : value->elements) open.push_back(&e);
   }
   EXPECT_GT(references, 50);

@@ -27,7 +27,7 @@ TEST(JsonValue, KeepsMembersInOrderAndFindsThem) {
   const auto value = parse_json(R"( {"b": [1, true, null], "a": {"": "x"}} )");
   ASSERT_TRUE(value);
   ASSERT_EQ(value->members.size(), 2U);
-  EXPECT_EQ(value->members[0].first, "b");
+  EXPECT_EQ(value->members[0].name, "b");
   EXPECT_EQ(value->find("b")->elements.size(), 3U);
   EXPECT_EQ(value->find("a")->find("")->text, "x");
   EXPECT_EQ(value->find("c"), nullptr);
