@@ -58,6 +58,7 @@ awaitable<http::response> list_deliveries(inside& in, call& of) {
   what.request_id = of.query_of("request_id");
   what.disposition = of.query_of("disposition");
   if (*cursor) what.after = id_at<delivery_id>(**cursor);
+  for (const auto& [name, provider] : of.settings->providers) what.providers.push_back(name);
   what.limit = limit_of(of);
   auto page = co_await storage::list_deliveries(in.with.pool, std::move(what), of.until);
   if (!page) co_return refuse(of, page.error());

@@ -26,7 +26,7 @@ boost::asio::awaitable<http::response> read_stats(inside& in, call& of) {
     out.begin_object().text("provider", c.provider).text("state", c.state).number("count", c.count).end_object();
   }
   out.end_array();
-  out.number("reviews_open", found->reviews_open).number("failed_callbacks", found->failed_callbacks).end_object();
+  out.number("reviews_open", found->reviews_open).number("failed_callbacks", found->failed_callbacks).number("parked", found->parked).end_object();
   in.statistics = out.take();
   in.statistics_until = std::chrono::steady_clock::now() + kept;
   co_return answer_text(in.statistics);
@@ -48,6 +48,7 @@ void add_stats(endpoint_table& to) {
                     required("operations", list(object({required("provider", string()), required("state", string()), required("count", integer())}))),
                     required("reviews_open", integer()),
                     required("failed_callbacks", integer()),
+                    required("parked", about(integer(), "Callbacks that wait for their operation.")),
                 }),
                 "application/json",
                 {}}};

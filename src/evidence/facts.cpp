@@ -88,6 +88,12 @@ sha256_digest intent_digest(intent what) {
   return sha256(to.bytes());
 }
 
+sha256_digest callback_intent_digest(std::string_view provider, std::string_view request_id) {
+  canonical to;
+  to.add("registered by callback").add(provider).add(request_id);
+  return sha256(to.bytes());
+}
+
 audit_fact accept_fact(const accepted& what) {
   auto fact = start(what.sequence, kind_accept, what.at, what.client);
   add(fact, "request_id", what.request_id);

@@ -213,6 +213,10 @@ void operation_checker::follow_chain(const verify_fact& f, const std::optional<s
 void operation_checker::check_registration(const std::vector<storage::verify_item>& items) {
   const auto& o = operation_;
   if (!o.registered) return tell_("registration", "it has no registration");
+  if (o.client.empty()) {
+    if (callback_intent_digest(o.provider, o.request_id) != o.intent) tell_("registration", "what a callback registered is not what its intent says");
+    return;
+  }
   const auto metadata = canonical_json(o.metadata);
   if (table_ == nullptr || !metadata) return;
 

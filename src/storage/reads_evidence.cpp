@@ -56,12 +56,13 @@ const statement list_of_operation{
     "list_deliveries_of_operation",
     "WITH c AS MATERIALIZED (SELECT a.delivery AS id FROM recibo.audit a "
     "WHERE a.operation = (SELECT n.id FROM recibo.operations n WHERE n.request_id = $6) AND a.kind = 'delivery' "
-    "UNION SELECT f.delivery FROM recibo.failed_callbacks f WHERE f.request_id = $6), "
+    "UNION SELECT f.delivery FROM recibo.failed_callbacks f WHERE f.request_id = $6 "
+    "UNION SELECT i.parked FROM recibo.parked_identities i WHERE i.provider = ANY($7) AND i.kind = 'request_id' AND i.identity = $6), "
     "w AS MATERIALIZED (SELECT s.id, s.provider, s.disposition FROM c JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id "
     "= c.id LIMIT 1) s "
     "ON true WHERE s.id < $1 ORDER BY s.id DESC LIMIT $2), " +
         delivery_page_sql,
-    {oid::uuid, oid::int8, oid::text, oid::text, oid::int8, oid::text}};
+    {oid::uuid, oid::int8, oid::text, oid::text, oid::int8, oid::text, oid::text_array}};
 
 const statement select_payload{"read_payload", "SELECT body FROM recibo.payloads WHERE id = $1", {oid::uuid}};
 
@@ -189,7 +190,11 @@ awaitable<result<delivery_page>> list_deliveries(postgres::pool& pool, delivery_
     parameters with;
     with.uuid(from).int8(window).text(what.provider).text(what.disposition);
     with.int8(static_cast<std::int64_t>(wanted + 1 - page.deliveries.size()));
-    if (what.request_id) with.text(what.request_id);
+    if (what.request_id) {
+      postgres::binary_array providers(oid::text);
+      for (const auto& p : what.providers) providers.add(p);
+      with.text(what.request_id).array(std::move(providers));
+    }
     auto found = co_await pool.query(sql, std::move(with), until);
     if (!found) co_return found.error();
     for (int i = 0; i < found->size(); ++i) {

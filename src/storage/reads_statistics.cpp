@@ -15,7 +15,7 @@ constexpr std::int64_t pages_counted = 4'096;
 const statement select_open{"read_open_work",
                             "SELECT pg_relation_size('recibo.operations') / current_setting('block_size')::bigint, "
                             "(SELECT count(*) FROM recibo.reviews WHERE status = 'open'), "
-                            "(SELECT count(*) FROM recibo.failed_callbacks), now()",
+                            "(SELECT count(*) FROM recibo.failed_callbacks), (SELECT count(*) FROM recibo.parked), now()",
                             {}};
 
 const statement count_all{
@@ -40,7 +40,8 @@ boost::asio::awaitable<result<statistics>> read_statistics(postgres::pool& pool,
   const auto pages = open->int8(0, 0);
   out.reviews_open = open->int8(0, 1);
   out.failed_callbacks = open->int8(0, 2);
-  out.read_at = open->time(0, 3);
+  out.parked = open->int8(0, 3);
+  out.read_at = open->time(0, 4);
   out.exact = pages <= pages_counted;
 
   double share = 1;

@@ -121,7 +121,6 @@ class reader final : public json_events {
     level& inner = levels_[depth_++];
     inner.array = array;
     inner.next_index = 0;
-    inner.names.clear();
     inner.here.clear();
     for (const trail& t : next_) {
       if (t.at != pointers_[t.pointer].size()) {

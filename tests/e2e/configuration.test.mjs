@@ -180,7 +180,7 @@ test('a reload may add a provider and a token; operations in flight keep their w
   await recibo.accepted(id, { provider: 'desk' });
   const config = changed((c) => {
     c.providers.extra = structuredClone(c.providers.p1);
-    c.workflows.desk.transitions = c.workflows.desk.transitions.filter((t) => t.event !== 'cancel');
+    c.workflows.desk.transitions.find((t) => t.event === 'cancel').by = 'operator';
   });
   recibo.write(config);
   const answer = await recibo.api('POST', '/v1/config/reload', { token: 'root' });

@@ -1,7 +1,7 @@
 // The database away, slow, silent or cut off in COMMIT; the service killed: transient for the sender, healed without help,
 // one effect.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { likeB0 } from '../support/bodies.mjs';
 import { sleep, until } from '../support/cleanup.mjs';
 import { socketFile } from '../support/cluster.mjs';
@@ -194,11 +194,12 @@ test('the server is killed under load: what was answered 2xx is there, once', as
 // From here on a proxy stands between the service and the server.
 let proxy;
 let behind;
+after(() => proxy?.stop());
 
 test('a proxy is put between the service and the server', async () => {
   proxy = await FaultProxy.start({ upstream: { path: socketFile(cluster.socketFolder) } });
   behind = await stage.fresh({ databaseUrl: (database) => cluster.url(database, { user: 'recibo_service', folder: proxy.folder }) });
-  assert.ok(proxy.sessions > 0, 'the service is connected through it');
+  await until('the service connects through it', () => proxy.sessions > 0);
 });
 
 test('cut off before COMMIT was forwarded: send again, and nothing was done', async () => {
@@ -333,6 +334,7 @@ test('sessions cut at random under load: one effect each', async () => {
 test('behind the proxy: the evidence verifies, and the service ends with 0', async () => {
   await until('/readyz says 200', () => isReady(behind), { timeout: 15_000 });
   await behind.finish();
+  assert.ok(proxy.accepted > 0);
   await proxy.stop();
 });
 

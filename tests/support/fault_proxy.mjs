@@ -133,6 +133,7 @@ export class FaultProxy {
       else server.listen(this.#tcpPort, '127.0.0.1', resolve);
     });
     if (this.over === 'tcp') this.#tcpPort = server.address().port;
+    server.unref();
     this.#server = server;
   }
 
@@ -180,7 +181,8 @@ export class FaultProxy {
   async stop() {
     await this.refuse({ cut: true });
     this.#remove();
-    this.#forget();
+    this.#forget?.();
+    this.#forget = null;
   }
 
   #remove() {
@@ -208,6 +210,7 @@ export class FaultProxy {
     session.cut = cut;
     this.#sessions.add(session);
     for (const socket of [client, server]) {
+      socket.unref(); // a proxy that nobody stopped does not keep the process
       socket.on('error', cut);
       socket.on('close', cut);
     }

@@ -20,6 +20,7 @@ export class Ledger {
     const ledger = new Ledger(options);
     ledger.#server = createServer((request, response) => ledger.#take(request, response));
     await new Promise((resolve) => ledger.#server.listen(0, '127.0.0.1', resolve));
+    ledger.#server.unref();
     ledger.#forget = atExit(() => ledger.#server.closeAllConnections());
     return ledger;
   }

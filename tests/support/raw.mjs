@@ -65,6 +65,7 @@ export class RawConnection {
 
   constructor(socket) {
     this.#socket = socket;
+    socket.unref(); // a connection that a failed test forgot does not keep the process; waiting does, by its timer
     this.closed = new Promise((resolve) => socket.once('close', () => resolve(Date.now())));
     socket.on('data', (chunk) => {
       this.#buffer = this.#buffer.length === 0 ? chunk : Buffer.concat([this.#buffer, chunk]);

@@ -84,6 +84,8 @@ struct intent {
 };
 // SHA-256 over the canonical fields, with a version: registrations.intent.
 sha256_digest intent_digest(intent what);
+// The same for an operation that a callback registered (`unmatched: register`): nobody asked for anything.
+sha256_digest callback_intent_digest(std::string_view provider, std::string_view request_id);
 
 // Somebody looked at a raw body (R29).
 struct payload_seen {

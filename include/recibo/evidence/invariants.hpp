@@ -18,13 +18,15 @@ namespace recibo::evidence {
 
 struct violation {
   std::string request_id;  // of the operation; its ID where it has none; empty: of none
-  std::string rule;        // claims, transitions, outbox, chain, registration, deliveries, payloads, references, workflows, leases
+  std::string rule;        // claims, transitions, outbox, chain, registration, deliveries, payloads, references, workflows,
+                           // leases, parked
   std::string what;        // one line, without payload
 };
 
 struct verify_options {
   std::optional<std::string> request_id;    // only this operation
-  std::chrono::seconds lease_grace{60};     // a lease may be over that long before it counts as forgotten
+  // A lease may be over, and a parked callback's operation be there, that long before they count as forgotten.
+  std::chrono::seconds lease_grace{60};
   int operations_per_page = 200;
   int facts_per_page = 2'000;
 };

@@ -116,7 +116,7 @@ struct operation_count {
 struct statistics {
   std::vector<operation_count> operations;
   bool exact = true;
-  std::int64_t reviews_open = 0, failed_callbacks = 0;
+  std::int64_t reviews_open = 0, failed_callbacks = 0, parked = 0;
   sys_micros read_at{};
 };
 boost::asio::awaitable<result<statistics>> read_statistics(postgres::pool& pool, postgres::deadline until);

@@ -38,6 +38,8 @@ boost::asio::awaitable<result<std::optional<delivery_view>>> find_delivery(postg
 
 struct delivery_query {
   std::optional<std::string> provider, request_id, disposition;
+  // For `request_id`: what is parked is found by provider and name.
+  std::vector<std::string> providers;
   std::optional<delivery_id> after;
   int limit = 50;
 };

@@ -34,13 +34,13 @@ inline std::shared_ptr<const config::settings> api_settings() {
       "    verify: {scheme: stripe, secrets: [whsec_test_secret_of_a_provider]}\n"
       "    extract: {request_id: /request_id, reference: /reference, idempotency_key: /event_id, event: /status, amount: /amount, currency: /currency, "
       "result: {code: /code}}\n"
-      "    events: {processing: progress, succeeded: complete, failed: fail}\n    workflow: desk\n    unmatched: reject\n";
+      "    events: {processing: progress, succeeded: complete, failed: fail}\n    workflow: desk\n";
   static const auto token = [](const std::string& name, const std::string& role, const std::string& more = "") {
     return "    - {name: " + name + ", role: " + role + more + ", sha256: '" + to_hex(binary(sha256("token-" + name))) + "'}\n";
   };
   static const std::string text =
       "api:\n  tokens:\n" + token("checkout", "client") + token("storefront", "client") + token("ops", "operator", ", permissions: [payload]") +
-      token("viewer", "reader") + token("helpdesk", "support") + token("root", "admin") + "providers:\n  p1:\n" + provider + "  p2:\n" + provider +
+      token("viewer", "reader") + token("helpdesk", "support") + token("root", "admin") + "providers:\n  p1:\n" + provider + "    unmatched: park\n  p2:\n" + provider + "    unmatched: register\n" +
       "workflows:\n  desk:\n    initial: accepted\n    states:\n"
       "      accepted: {label: 'Accepted, waiting', limit: {after: 15m, event: overdue}, owner: checkout}\n"
       "      processing: {label: In progress, limit: none, owner: ops}\n      unknown: {label: Being checked, limit: none, owner: ops}\n"
@@ -139,10 +139,11 @@ class api_bench {
   }
 
   // A callback of p1 as extraction would make it.
-  record::callback callback(const std::string& request_id, const std::string& key, const std::string& said, const std::string& amount = "") {
+  record::callback callback(const std::string& request_id, const std::string& key, const std::string& said, const std::string& amount = "",
+                            const std::string& provider = "p1") {
     record::callback c;
     c.settings = settings;
-    c.provider = &settings->providers.at("p1");
+    c.provider = &settings->providers.at(provider);
     c.received_at = now();
     c.id = make_id<delivery_id>(c.received_at);
     c.peer = "127.0.0.1";

@@ -173,6 +173,28 @@ TEST_F(Evidence, AConflictLeadsToBothBodies) {
   EXPECT_EQ(api.get("/v1/reviews/nonsense").status, 404);
 }
 
+TEST_F(Evidence, AParkedCallbackIsSeenBeforeAndAfterItsOperation) {
+  const auto parked = api.record(api.callback("early", "k-1", "succeeded"));
+  EXPECT_EQ(api.get("/v1/deliveries?request_id=early").at("data/0/disposition"), "parked");
+  EXPECT_EQ(api.get("/v1/stats").at("parked"), "1");
+  EXPECT_EQ(api.violations(), std::vector<std::string>());
+  const auto made = api.accept(R"({"provider":"p1","request_id":"early"})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(made.at("state"), "completed") << "what is true, not what was asked for";
+  EXPECT_EQ(made.at("last_stage"), "transitioned");
+  EXPECT_EQ(api.get("/v1/deliveries?request_id=early").at("data/0/delivery_id"), to_string(parked.delivery));
+  const auto timeline = api.get("/v1/operations/early/timeline");
+  EXPECT_EQ(timeline.at("data/0/kind"), "delivery") << "it came first";
+  EXPECT_EQ(timeline.at("data/0/disposition"), "parked");
+  EXPECT_EQ(timeline.at("data/1/kind"), "accepted");
+}
+
+TEST_F(Evidence, AnOperationThatACallbackRegisteredIsNobodysClients) {
+  api.record(api.callback("new", "k-1", "succeeded", "", "p2"));
+  EXPECT_EQ(api.get("/v1/operations/new").at("state"), "completed");
+  EXPECT_EQ(api.get("/v1/operations/new", "checkout").status, 404);
+}
+
 TEST_F(Evidence, FailedCallbacksAreListed) {
   auto broken = api.callback("r-1", "k-1", "succeeded");
   broken.unprocessable = error(permanent::missing_field, "no event");
@@ -194,7 +216,7 @@ TEST_F(Evidence, TheRestOfTheReadsAnswer) {
   const auto stats = api.get("/v1/stats");
   EXPECT_EQ(stats.at("operations"), R"([{"count":1,"provider":"p1","state":"accepted"}])");
   EXPECT_EQ(stats.at("exact"), "true");
-  EXPECT_EQ(api.get("/v1/providers").at("data/0/unmatched"), "reject");
+  EXPECT_EQ(api.get("/v1/providers").at("data/0/unmatched"), "park");
   EXPECT_EQ(api.get("/v1/workflows").at("data/1/name"), "desk");
   EXPECT_EQ(api.get("/v1/workflows/desk").at("states/0/limit/after_s"), "900");
   EXPECT_EQ(api.get("/v1/workflows/nope").status, 404);

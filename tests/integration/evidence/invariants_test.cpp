@@ -194,6 +194,33 @@ TEST_F(Invariants, HoldForFailedCallbacksAndNoticeTheirChange) {
   EXPECT_NE(::testing::PrintToString(api.violations()).find("failed callback"), std::string::npos);
 }
 
+TEST_F(Invariants, NoticeWhatBecomesOfParkedCallbacks) {
+  const auto found = [&] { return ::testing::PrintToString(api.violations()); };
+  const auto parked = to_string(api.record(api.callback("early", "k-1", "succeeded")).delivery);
+  api.record(api.callback("early", "k-1", "succeeded"));
+  api.record(api.callback("early", "k-1", "failed"));
+  EXPECT_EQ(api.violations(), std::vector<std::string>());
+  api.db.sql("CREATE TABLE public.kept AS SELECT * FROM recibo.parked; DELETE FROM recibo.parked WHERE id = '" + parked + "'");
+  EXPECT_NE(found().find("early: parked: delivery " + parked + " was parked, and neither waits"), std::string::npos) << found();
+  EXPECT_NE(found().find("which does not wait"), std::string::npos);
+  api.db.sql("DELETE FROM recibo.parked; INSERT INTO recibo.parked SELECT * FROM public.kept; UPDATE recibo.parked SET key = 'x' WHERE id = '" + parked + "'");
+  EXPECT_NE(found().find("its delivery says otherwise"), std::string::npos) << found();
+  api.db.sql("DELETE FROM recibo.parked; INSERT INTO recibo.parked SELECT * FROM public.kept");
+  ASSERT_EQ(api.accept(R"({"provider":"p1","request_id":"early"})").status, 201);
+  EXPECT_EQ(api.violations(), std::vector<std::string>());
+  api.db.sql("INSERT INTO recibo.parked SELECT * FROM public.kept WHERE id = '" + parked + "'");
+  EXPECT_NE(found().find("it is part of an operation already"), std::string::npos) << found();
+  api.db.sql("UPDATE recibo.parked SET parked_at = now() - interval '1 hour'; UPDATE recibo.registrations SET accepted_at = accepted_at - interval '1 hour'");
+  EXPECT_NE(found().find("waits although its operation exists"), std::string::npos) << found();
+}
+
+TEST_F(Invariants, HoldForWhatACallbackRegisters) {
+  api.record(api.callback("new", "k-1", "succeeded", "", "p2"));
+  EXPECT_EQ(api.violations(), std::vector<std::string>());
+  api.db.sql("UPDATE recibo.registrations SET intent = sha256('x') WHERE client = ''");
+  EXPECT_NE(::testing::PrintToString(api.violations()).find("new: registration"), std::string::npos);
+}
+
 TEST_F(Invariants, RetiredMonthsAreNoViolation) {
   // The chain of an operation outlives the month in which its deliveries came.
   const auto month = api.db.sql("SELECT to_char(now(), 'YYYY_MM')"), before = api.db.sql("SELECT to_char(now() - interval '1 month', 'YYYY_MM')");

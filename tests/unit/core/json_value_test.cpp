@@ -49,7 +49,7 @@ TEST_P(Refused, IsMalformedJson) {
 
 INSTANTIATE_TEST_SUITE_P(
     JsonValue, Refused,
-    ::testing::Values(refused{"Empty", ""}, refused{"Blanks", " \n"}, refused{"ByteOrderMark", "\xef\xbb\xbf{}"}, refused{"Behind", "{} {}"},
+    ::testing::Values(refused{"Empty", ""}, refused{"Blanks", " \n"}, refused{"ByteOrderMark", "\xef\xbb\xbf{}"}, refused{"Behind", "{} {}"}, refused{"BehindANul", std::string("{}\0x", 4)},
                       refused{"NameTwice", R"({"a":1,"a":2})"}, refused{"NameTwiceByEscape", R"({"a":1,"\u0061":2})"}, refused{"Nul", R"("\u0000")"},
                       refused{"LoneHigh", R"("\ud800")"}, refused{"LoneLow", R"("\udc00")"}, refused{"HighThenOther", R"("\ud800A")"},
                       refused{"BrokenUtf8", "\"\xff\""}, refused{"OverlongUtf8", "\"\xc0\x80\""}, refused{"RawControl", "\"a\nb\""},
@@ -59,6 +59,21 @@ INSTANTIATE_TEST_SUITE_P(
                       refused{"CutEscape", "\"\\u00"}, refused{"BadEscape", R"("\x")"}, refused{"Word", "tru"},
                       refused{"TooDeep", std::string(65, '[') + std::string(65, ']')}),
     [](const auto& row) { return std::string(row.param.name); });
+
+TEST(JsonValue, TellsTheRuleAndTheByteAndNothingOfTheText) {
+  const auto why = [](std::string_view text) { return parse_json(text).error().detail; };
+  EXPECT_EQ(why(R"({"secret":1,"secret":2})"), "an object has two members of the same name (byte 20)");
+  EXPECT_EQ(why(R"(["secret\u0000"])"), "a string holds U+0000 (byte 15)");
+  EXPECT_EQ(why(std::string(65, '[')), "nested deeper than 64 levels (byte 65)");
+  EXPECT_TRUE(why(R"({"a":secret})").starts_with("not JSON at byte 6: "));
+  for (const std::string_view text : {R"({"a":secret})", R"(["secret)", R"(["secret\ud800"])", R"({"a" "secret"})", R"({"a":1} "secret")", "[\"secret\xff\"]"}) {
+    const auto detail = why(text);
+    EXPECT_TRUE(detail.starts_with("not JSON at byte ")) << detail;
+    EXPECT_NE(detail.find(": "), std::string::npos) << detail;
+    EXPECT_EQ(detail.find("secret"), std::string::npos) << detail;
+    EXPECT_EQ(detail.find("last read"), std::string::npos) << detail;
+  }
+}
 
 TEST(JsonValue, TakesSixtyFourLevels) {
   EXPECT_TRUE(parse_json(std::string(64, '[') + std::string(64, ']')));

@@ -110,6 +110,7 @@ TEST(StrictJson, WhatIsAmbiguousOrCannotBeRepresentedIsRefused) {
       {"endless levels", std::string(1 << 20, '['), "deeper than 64"},
       {"number too large", R"({"a":1E400})", "too large"},
       {"text behind", "{} x", "not JSON at byte"},
+      {"text behind a NUL", std::string("{}\0x", 4), "not JSON at byte"},
       {"two documents", "{}{}", "not JSON at byte"},
       {"comma at the end", R"({"a":1,})", "not JSON at byte"},
       {"comment", "{/* */}", "not JSON at byte"},
