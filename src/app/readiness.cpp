@@ -1,6 +1,7 @@
 #include "readiness.hpp"
 
 #include "recibo/core/json.hpp"
+#include "recibo/http/problem.hpp"
 #include "recibo/observe/log.hpp"
 
 namespace recibo::app {
@@ -38,14 +39,19 @@ std::vector<std::string> readiness::reasons() const {
 http::response readiness::readyz() {
   const auto missing = reasons();
   http::response r;
-  r.status = missing.empty() ? 200 : 503;
-  r.body = missing.empty() ? R"({"status":"ready","reasons":[)" : R"({"status":"not_ready","reasons":[)";
+  if (missing.empty()) {
+    r.body = R"({"status":"ready","reasons":[]})";
+    return r;
+  }
+  r = http::problem(503, "not_ready", "This replica should get no traffic now.");
+  // The problem, with one member more (RFC 9457, extension members).
+  r.body.pop_back();
+  r.body += R"(,"reasons":[)";
   for (std::size_t i = 0; i < missing.size(); ++i) {
     if (i > 0) r.body += ',';
     append_json_string(r.body, missing[i]);
   }
   r.body += "]}";
-  if (!missing.empty()) r.headers.emplace_back("Retry-After", "1");
   return r;
 }
 

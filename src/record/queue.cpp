@@ -6,9 +6,10 @@
 namespace recibo::record {
 namespace {
 
-// Digests kept at most, and attempts of one suspect before it is refused without being tried.
+// Digests kept at most; deaths of one suspect before it has to wait, and what it waits for each further one.
 constexpr std::size_t suspects_max = 4096;
-constexpr int suspect_attempts_max = 5;
+constexpr int suspect_deaths_free = 5;
+constexpr std::chrono::seconds suspect_wait{1}, suspect_wait_max{60};
 
 void count_down(std::unordered_map<std::string, std::size_t>& counts, const std::string& of) {
   const auto it = counts.find(of);
@@ -26,8 +27,11 @@ std::string suspect_key(const entry& e) {
 result<void> queue::push(entry_ptr e) {
   if (size_ >= bounds_.entries || bytes_ + e->bytes > bounds_.bytes)
     return error(transient::queue_full, "too much is waiting to be recorded");
-  if (const auto it = suspects_.find(suspect_key(*e)); it != suspects_.end() && it->second > suspect_attempts_max)
-    return error(transient::our_fault, "this callback has failed repeatedly and waits for somebody to look");
+  if (const auto it = suspects_.find(suspect_key(*e)); it != suspects_.end() && it->second.deaths > suspect_deaths_free) {
+    const auto wait = std::min<std::chrono::seconds>(suspect_wait * (it->second.deaths - suspect_deaths_free), suspect_wait_max);
+    if (e->arrived < it->second.last + wait)
+      return error(transient::our_fault, "this callback has failed repeatedly and has to wait");
+  }
   if (!e->identity.empty()) {
     auto& of_operation = per_operation_[e->identity];
     if (of_operation >= bounds_.per_operation) return error(transient::operation_busy, "too much is waiting for this operation");
@@ -149,12 +153,14 @@ void queue::to_parking(const entry_ptr& e) {
   parking_.push_back(e);
 }
 
-void queue::suspect(const std::vector<entry_ptr>& entries) {
+void queue::suspect(const std::vector<entry_ptr>& entries, steady_time now) {
   for (const auto& e : entries) {
     auto key = suspect_key(*e);
     if (key.empty()) continue;
     if (suspects_.size() >= suspects_max && !suspects_.contains(key)) suspects_.erase(suspects_.begin());
-    ++suspects_[std::move(key)];
+    auto& known = suspects_[std::move(key)];
+    ++known.deaths;
+    known.last = now;
   }
 }
 

@@ -45,8 +45,9 @@ class queue {
   std::vector<entry_ptr> take_from_lane(std::size_t rows, steady_time now);
   // Callbacks for the park lane, in order.
   std::vector<entry_ptr> take_parking(std::size_t rows, steady_time now);
-  // Marks digests of a batch that died: the next callback with one of them is taken alone (rule 7).
-  void suspect(const std::vector<entry_ptr>& entries);
+  // Marks digests of a batch that died: the next callback with one of them is taken alone (rule 7). One that dies again
+  // and again is refused at the door for a while, longer each time.
+  void suspect(const std::vector<entry_ptr>& entries, steady_time now);
   void cleared(const entry_ptr& e);
 
   // No longer in hand: it has been finished, or goes back with one of the two below.
@@ -84,7 +85,11 @@ class queue {
   std::deque<std::string> lane_;
   std::deque<entry_ptr> parking_;
   std::unordered_map<std::string, std::size_t> in_hand_, per_operation_, per_provider_;
-  std::unordered_map<std::string, int> suspects_;
+  struct suspicion {
+    int deaths = 0;
+    steady_time last;
+  };
+  std::unordered_map<std::string, suspicion> suspects_;
   std::size_t size_ = 0, bytes_ = 0;
   std::minstd_rand random_{std::random_device{}()};
 };

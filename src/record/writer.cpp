@@ -286,14 +286,14 @@ boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entri
     if (o.timed_out) {
       // Nothing answers any more: what waits would wait in vain.
       desk_.away = true;
-      desk_.queue.suspect(entries);
+      desk_.queue.suspect(entries, steady_clock::now());
       finish_all(entries, wrote && o.sync_sent ? error(uncertain::commit_unknown, "no answer to the commit")
                                                : error(transient::database_away));
       desk_.queue.fail_all(error(transient::database_away, "the database does not answer"));
       co_return end::settled;
     }
     if (wrote && o.sync_sent) {
-      desk_.queue.suspect(entries);
+      desk_.queue.suspect(entries, steady_clock::now());
       finish_all(entries, error(uncertain::commit_unknown, "the connection was lost in the commit"));
     } else {
       give_back(entries, why);
@@ -360,7 +360,7 @@ boost::asio::awaitable<void> writer::settle_culprit(entry_ptr e, postgres::fault
   } else {
     desk_.culprits.push_back(steady_clock::now());
     std::vector<entry_ptr> alone{e};
-    desk_.queue.suspect(alone);
+    desk_.queue.suspect(alone, steady_clock::now());
     e->finish(error(transient::our_fault, "not recorded because of a fault of ours"));
   }
   desk_.queue.done(e);

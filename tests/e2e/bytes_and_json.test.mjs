@@ -1,5 +1,6 @@
 // The bytes are what was signed, and what is ambiguous is refused: raw bodies, strict JSON, identifiers.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { B0, bodyOf, cutBody, escapeBodies, hmacTable, likeB0 } from '../support/bodies.mjs';
 import { freshId } from '../support/random.mjs';
@@ -182,6 +183,22 @@ test('what is not JSON, or not understandable, is unprocessable and kept with it
   await recibo.expectCounts(id, 0, 0, 0);
   const good = await recibo.callback('p1', callbackBody(id, '1'));
   assert.deepEqual([good.json.disposition, good.replayed], ['applied', false]);
+});
+
+test('S26 endless event IDs get the same answer from the same limit', async () => {
+  const id = freshId();
+  await recibo.accepted(id);
+  const sums = Array.from({ length: 400 }, (_, i) => createHash('md5').update(String(i + 1)).digest('hex')).join('');
+  assert.equal(sums.length, 12_800);
+  const answers = [];
+  for (const event of ['a'.repeat(12_800), sums]) answers.push(await recibo.callback('p1', callbackBody(id, event)));
+  for (const answer of answers) assert.deepEqual([answer.status, answer.json.code], [422, 'unprocessable']);
+  assert.equal(answers[0].json.detail, answers[1].json.detail);
+  await recibo.expectCounts(id, 0, 0, 0);
+  for (const [length, disposition] of [[255, 'applied'], [256, null]]) {
+    const answer = await recibo.callback('p1', callbackBody(id, 'k'.repeat(length)));
+    assert.equal(disposition ? answer.json.disposition : answer.json.code, disposition ?? 'unprocessable', `${length} bytes`);
+  }
 });
 
 test('S23 neighbouring big integers are two keys', async () => {

@@ -149,6 +149,17 @@ test('routes and methods', async () => {
   assert.ok((await recibo.metrics()).length - series <= 20, 'no series per unknown name');
 });
 
+test('S21 forwarded headers from a peer that is not a trusted proxy decide nothing', async () => {
+  const id = freshId();
+  await recibo.accepted(id);
+  const headers = [['X-Forwarded-For', '10.9.8.7'], ['X-Forwarded-Proto', 'http'], ['X-Forwarded-Host', 'evil.example'], ['Forwarded', 'for=10.9.8.7'], ['X-Real-IP', '10.9.8.7']];
+  const answer = await recibo.callback('p1', likeB0(id, 'evt-1'), { headers });
+  assert.deepEqual([answer.status, answer.json.disposition], [200, 'applied']);
+  const [{ peer }] = await recibo.deliveries(id);
+  assert.equal(peer, '127.0.0.1');
+  assert.equal(answer.text.includes('evil.example'), false);
+});
+
 test('a head that can be read in two ways is refused', async () => {
   const id = freshId();
   await recibo.accepted(id);

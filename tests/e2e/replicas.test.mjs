@@ -174,14 +174,14 @@ test('S08 killed right after the answer, twenty times: everything is there witho
   const restart = async (i) => {
     replicas[i] = await recibo.serve();
   };
-  const fleet = { recibo, replicas, restart, sql: (text, values) => recibo.sql(text, values), judge: (book) => judgeNow(book) };
+  const fleet = { recibo, replicas, restart, sql: (text, values) => recibo.sql(text, values), judge: async (book) => judge(await rowsOf(book), book) };
   for (let round = 0; round < 20; ++round) assert.deepEqual((await answeredThenKilled(fleet, random, round % 2)).complaints, [], `round ${round}`);
 });
 
-async function judgeNow(book, tamper = (rows) => rows) {
+async function rowsOf(book) {
   const client = await cluster.client(recibo.database);
   try {
-    return judge(tamper(await read(client, book)), book);
+    return await read(client, book);
   } finally {
     await client.end();
   }
@@ -212,7 +212,8 @@ test('S14 a header sent twice: order does not decide', async () => {
   const doubled = await at(1).callback('p5', body, keys('k1', 'k2'));
   assert.ok(doubled.status === 400 || doubled.status === 422, `${doubled.status} ${doubled.text}`);
   await expectCounts(id, 0, 0, 0, 0);
-  assert.deepEqual(await recibo.sql('SELECT k.delivery FROM recibo.idempotency_keys k JOIN recibo.operations o ON o.id = k.operation WHERE o.request_id = $1', [id]), [], 'no key is claimed');
+  const claims = 'SELECT k.delivery FROM recibo.idempotency_keys k JOIN recibo.operations o ON o.id = k.operation WHERE o.request_id = $1';
+  assert.deepEqual(await recibo.sql(claims, [id]), [], 'no key is claimed');
   const single = await at(0).callback('p5', body, keys('k1'));
   assert.deepEqual([single.status, single.replayed, single.json.disposition], [200, false, 'applied'], 'k1 was free');
   const other = await at(1).callback('p5', body, keys('k2'));
@@ -224,6 +225,55 @@ test('S14 a header sent twice: order does not decide', async () => {
   assert.ok(types.status === 200 || types.status === 400, `${types.status} ${types.text}`);
   const applied = types.status === 200 ? 1 : 0;
   await expectCounts(twice, applied, applied, 0, 0);
+});
+
+test('a reference that a parked callback brought is known once that callback is applied', async () => {
+  const id = freshId();
+  const reference = freshId('ref');
+  const early = await at(0).callback('p1', JSON.stringify({ request_id: id, provider_ref: reference, event_id: '1', status: 'processing' }));
+  const byReference = JSON.stringify({ provider_ref: reference, event_id: '2', status: 'succeeded' });
+  const sooner = await at(1).callback('p1', byReference);
+  assert.deepEqual([early.status, sooner.status], [202, 202]);
+  await at(1).accepted(id);
+  assert.deepEqual((await at(0).get(id)).references, [reference]);
+  const again = await at(0).callback('p1', byReference);
+  assert.deepEqual([again.status, again.json.disposition, again.json.request_id, again.replayed], [200, 'applied', id, true]);
+  await expectCounts(id, 2, 2, 0, 0);
+  assert.deepEqual(await recibo.sql('SELECT parked FROM recibo.parked_identities WHERE identity = $1', [reference]), [], 'nothing waits under it');
+});
+
+test('the same other content under two keys is two conflicts', async () => {
+  const id = freshId();
+  await recibo.accepted(id);
+  const amount = '20.00';
+  for (const [i, key] of ['1', '2'].entries()) assert.equal((await at(i).callback('p1', callbackBody(id, key))).status, 200);
+  const told = [];
+  for (const key of ['1', '2', '1', '2']) {
+    const answer = await at(told.length % 2).callback('p1', callbackBody(id, key, 'succeeded', { amount }));
+    assert.deepEqual([answer.status, answer.json.code], [409, 'conflict']);
+    told.push(answer.json.delivery_id);
+  }
+  assert.deepEqual([told[2], told[3]], [told[0], told[1]], 'each is kept once');
+  assert.notEqual(told[0], told[1]);
+  for (const [i, delivery] of told.slice(0, 2).entries()) {
+    assert.equal((await recibo.storedBody(delivery)).toString(), callbackBody(id, String(i + 1), 'succeeded', { amount }), 'with its own bytes');
+  }
+});
+
+test('a registration with a reference, repeated while its row is locked, is asked to come again or is a replay', async () => {
+  const id = freshId();
+  const fields = { reference: freshId('ref') };
+  await recibo.accepted(id, fields);
+  const session = await cluster.client(recibo.database);
+  await session.query('BEGIN');
+  await session.query('SELECT 1 FROM recibo.operations WHERE request_id = $1 FOR UPDATE', [id]);
+  const repeated = [0, 1].map((i) => at(i).register(id, fields));
+  await sleep(500);
+  await session.query('COMMIT');
+  await session.end();
+  for (const answer of await Promise.all(repeated)) {
+    assert.ok((answer.status === 200 && answer.replayed) || isSendAgain(answer), `${answer.status} ${answer.text}`);
+  }
 });
 
 test('S23 neighbouring big integers are two events, digit for digit', async () => {
@@ -372,7 +422,10 @@ test('S33 all sessions terminated, idle and under load: a few are asked to come 
 });
 
 test('S34 identifiers beyond 32 bits: there is no sequence that could run out', async () => {
-  const sequences = await recibo.sql("SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'S' AND n.nspname NOT IN ('pg_catalog', 'information_schema')");
+  const sequences = await recibo.sql(
+    `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind = 'S' AND n.nspname NOT IN ('pg_catalog', 'information_schema')`,
+  );
   assert.deepEqual(sequences, []);
   for (let i = 0; i < 10; ++i) {
     const id = freshId('s34');
@@ -417,16 +470,18 @@ test('the judge of the fault tests complains when something is not so', async ()
   await load.register(operation, replicas[0]);
   for (const [i, callback] of [...moves, ...moves].entries()) await load.deliver(callback, replicas[i % 2]);
   load.close();
-  assert.deepEqual((await judgeNow(book)).complaints, []);
+  const rows = await rowsOf(book);
+  const complaints = (of = rows) => judge(of, book).complaints;
+  assert.deepEqual(complaints(), []);
 
-  const without = (table, which) => (rows) => ({ ...rows, [table]: rows[table].filter((row) => !which(row)) });
-  const changed = (table, which, change) => (rows) => ({ ...rows, [table]: rows[table].map((row) => (which(row) ? { ...row, ...change } : row)) });
+  const without = (table, which) => ({ ...rows, [table]: rows[table].filter((row) => !which(row)) });
+  const changed = (table, which, change) => ({ ...rows, [table]: rows[table].map((row) => (which(row) ? { ...row, ...change } : row)) });
   const lies = {
     'a delivery is lost': without('deliveries', (d) => d.disposition === 'applied'),
     'a repetition is lost': without('deliveries', (d) => d.disposition === 'duplicate'),
     'a fact is lost': without('audit', (f) => f.sequence === 2),
     'a transition is lost': without('transitions', (t) => t.event === 'complete'),
-    'a transition is there twice': (rows) => ({ ...rows, transitions: [...rows.transitions, { ...rows.transitions[0], sequence: 99 }] }),
+    'a transition is there twice': { ...rows, transitions: [...rows.transitions, { ...rows.transitions[0], sequence: 99 }] },
     'a claim is lost': without('keys', (k) => k.disposition === 'applied'),
     'a claim says something else': changed('keys', (k) => k.state === 'completed', { state: 'failed' }),
     'a count is wrong': changed('keys', () => true, { duplicates: 0 }),
@@ -436,19 +491,19 @@ test('the judge of the fault tests complains when something is not so', async ()
     'the state is another': changed('operations', () => true, { state: 'failed' }),
     'the version is another': changed('operations', () => true, { version: 3 }),
     'a disposition is another': changed('deliveries', (d) => d.disposition === 'conflict', { disposition: 'stale' }),
-    'something still waits': (rows) => ({ ...rows, parked: [{ id: rows.deliveries[0].id, digest: moves[0].digest, disposition: 'parked' }] }),
+    'something still waits': { ...rows, parked: [{ id: rows.deliveries[0].id, digest: moves[0].digest, disposition: 'parked' }] },
     'it is not there': without('operations', () => true),
   };
-  for (const [name, lie] of Object.entries(lies)) assert.notDeepEqual((await judgeNow(book, lie)).complaints, [], name);
+  for (const [name, lie] of Object.entries(lies)) assert.notDeepEqual(complaints(lie), [], name);
 
   const answered = moves[1].answers[0];
   for (const [name, lie] of Object.entries({ state: 'failed', delivery: moves[0].answers[0].delivery, status: 409, replayed: true, text: 'other', request: 'another' })) {
     const before = answered[name];
     answered[name] = lie;
-    assert.notDeepEqual((await judgeNow(book)).complaints, [], `answered with another ${name}`);
+    assert.notDeepEqual(complaints(), [], `answered with another ${name}`);
     answered[name] = before;
   }
-  assert.deepEqual((await judgeNow(book)).complaints, []);
+  assert.deepEqual(complaints(), []);
 });
 
 test('thirty seconds after the lock of S07 nothing of it is held', { timeout: 60_000 }, async () => {

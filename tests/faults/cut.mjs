@@ -53,7 +53,10 @@ async function cuts(proxy, random, arm) {
 
 const one = (what, when = 'early') => {
   const operation = new Operation({ id: freshId(what), provider: 'p1', when, knownAs: 'request_id' });
-  const say = (amount) => new Callback({ operation, key: 'evt', content: amount, event: 'complete', agrees: amount === '19.99', body: callbackBody(operation.id, 'evt', 'succeeded', { amount }) });
+  const say = (amount) => {
+    const body = callbackBody(operation.id, 'evt', 'succeeded', { amount });
+    return new Callback({ operation, key: 'evt', content: amount, event: 'complete', agrees: amount === '19.99', body });
+  };
   return { operation, say };
 };
 
@@ -128,7 +131,8 @@ export async function run({ fleet, random, rounds: count, tell, totals }) {
     const i = random.int(2);
     const proxy = fleet.proxies[i];
     const ms = 1_200;
-    const result = await round({ fleet, random, operations: 40, ms, hot: 8, disturb: async () => `${kind}, replica ${i}, ${await faults[kind]({ proxy, fleet, random, i, ms })}` });
+    const disturb = async () => `${kind}, replica ${i}, ${await faults[kind]({ proxy, fleet, random, i, ms })}`;
+    const result = await round({ fleet, random, operations: 40, ms, hot: 8, disturb });
     await fleet.ready();
     const results = [result];
     if (kind === 'before' || kind === 'after') for (const copies of [1, 12]) results.push(await exactly(fleet, random, i, kind, copies));

@@ -172,7 +172,9 @@ class Judgement {
 
   parkedNoMore(operation) {
     for (const callback of operation.callbacks) {
-      for (const p of this.parkedOf.get(callback.digest) ?? []) this.say(`${operation.id}: still ${p.disposition}: ${callback.body}`);
+      for (const p of this.parkedOf.get(callback.digest) ?? []) {
+        this.say(`${operation.id} (registered ${operation.when}, ${operation.knownAs}): still ${p.disposition}: ${callback.body}`);
+      }
     }
   }
 
@@ -243,7 +245,8 @@ class Judgement {
     const rows = this.deliveriesOf.get(callback.digest) ?? [];
     const { answers, lost, kind } = callback;
     const where = `${callback.operation.id}: ${callback.body}`;
-    const wrong = (wanted) => this.say(`${where}: ${answers.length} answers, ${lost} attempts without one, ${rows.length} deliveries; ${wanted}`);
+    const counted = `${answers.length} answers, ${lost} attempts without one, ${rows.length} deliveries`;
+    const wrong = (wanted) => this.say(`${where}: ${counted}; ${wanted}`);
     if (kind === 'forged') {
       if (rows.length > 0 || answers.some((a) => a.status !== 401)) wrong('a forgery gets 401 and leaves nothing');
       return;

@@ -51,7 +51,8 @@ export async function answeredThenKilled(fleet, random, i) {
   await fleet.restart(i);
   const [row] = await fleet.sql(
     `SELECT o.state, (SELECT count(*) FROM recibo.transitions t WHERE t.operation = o.id)::int AS a,
-       (SELECT count(*) FROM recibo.notifications n JOIN recibo.transitions t ON t.operation = n.operation AND t.sequence = n.sequence WHERE n.operation = o.id)::int AS n,
+       (SELECT count(*) FROM recibo.notifications n JOIN recibo.transitions t ON t.operation = n.operation AND t.sequence = n.sequence
+        WHERE n.operation = o.id)::int AS n,
        (SELECT array_agg(d.disposition) FROM recibo.deliveries d WHERE d.operation = o.id) AS deliveries
      FROM recibo.operations o WHERE o.request_id = $1`,
     [operation.id],

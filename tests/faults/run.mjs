@@ -39,8 +39,9 @@ function wishes() {
   const { values, positionals } = parsed;
   const number = (name, least, most) => {
     if (values[name] === undefined) return undefined;
-    if (!/^[0-9]{1,10}$/.test(values[name]) || Number(values[name]) < least || Number(values[name]) > most) wrongUse(`--${name} is a number from ${least} to ${most}`);
-    return Number(values[name]);
+    const value = Number(values[name]);
+    if (!/^[0-9]{1,10}$/.test(values[name]) || value < least || value > most) wrongUse(`--${name} is a number from ${least} to ${most}`);
+    return value;
   };
   for (const name of positionals) if (!names.includes(name)) wrongUse(`there is no fault test ${name}`);
   return {
@@ -95,7 +96,8 @@ async function one(name, scenario, { rounds, quick, seed }) {
   say(`  ${attempts} requests, ${answered} callbacks answered, ${refused} refused, ${unanswered} unanswered, slowest ${slowestMs} ms`);
   say(`  answers: ${words(answers)}`);
   say(`  deliveries: ${words(rows)}; ${applied} transitions; audit verify: ${audit}`);
-  return { passed: complaints.length === 0, rounds: count, seconds, attempts, answered, refused, unanswered, applied, slowest_ms: slowestMs, answers, deliveries: rows, audit, complaints };
+  const counts = { attempts, answered, refused, unanswered, applied, slowest_ms: slowestMs, answers, deliveries: rows };
+  return { passed: complaints.length === 0, rounds: count, seconds, ...counts, audit, complaints };
 }
 
 const wanted = wishes();

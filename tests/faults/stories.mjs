@@ -54,7 +54,9 @@ export class Stories {
     }
     if (hot > 0) operation.callbacks[0].copies = hot;
     if (random.int(8) === 0) this.#tell(operation, named(), 'wrong', 'succeeded', '1999.00');
-    if (random.int(8) === 0) for (const against of random.shuffle(operation.callbacks).slice(0, 1 + random.int(2))) this.#contradict(operation, against);
+    if (random.int(8) === 0) {
+      for (const against of random.shuffle(operation.callbacks).slice(0, 1 + random.int(2))) this.#contradict(operation, against);
+    }
     if (random.int(12) === 0) this.#respell(operation);
     if (random.int(25) === 0) this.#spoil(operation);
     return operation;
@@ -75,6 +77,7 @@ export class Stories {
   #contradict(operation, against) {
     const fields = { ...JSON.parse(against.body), amount: '20.00' };
     const body = JSON.stringify(fields);
+    if (operation.callbacks.some((c) => c.body === body)) return;
     new Callback({ operation, key: against.key, content: contentOf(fields), event: against.event, agrees: false, body, copies: 1 + this.random.int(2) });
   }
 

@@ -40,7 +40,7 @@ export class Cluster {
 
   // `durable: false` turns fsync off, for tests that kill no server. `settings` are further server parameters.
   constructor({ durable = true, settings = {} } = {}) {
-    this.#settings = { fsync: durable ? 'on' : 'off', synchronous_commit: 'on', max_connections: '100', shared_buffers: '64MB', ...settings };
+    this.#settings = { fsync: durable ? 'on' : 'off', synchronous_commit: 'on', max_connections: '100', shared_buffers: '64MB', recovery_init_sync_method: 'syncfs', ...settings };
     this.base = mkdtempSync(join(tmpdir(), 'rcb-pg-'));
     this.data = join(this.base, 'data');
     this.socketFolder = join(this.base, 's');

@@ -323,7 +323,7 @@ export class Recibo {
               (SELECT count(*) FROM recibo.notifications n JOIN recibo.transitions t ON t.operation = n.operation AND t.sequence = n.sequence
                WHERE n.operation = o.id AND t.actor_kind = 'provider' AND n.destination = 'ledger')::int AS "N",
               (SELECT count(*) FROM recibo.reviews r WHERE r.operation = o.id AND r.status = 'open')::int AS "V",
-              (SELECT count(*) FROM recibo.deliveries d WHERE d.operation IS NULL AND d.request_id = o.request_id AND d.disposition = 'parked')::int AS "K"
+              (SELECT count(*) FROM recibo.parked p WHERE p.provider = o.provider AND p.request_id = o.request_id)::int AS "K"
        FROM recibo.operations o WHERE o.request_id = $1`,
       [requestId],
     );

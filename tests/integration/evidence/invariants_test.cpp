@@ -21,8 +21,8 @@ class Invariants : public ::testing::Test {
       ASSERT_EQ(resolved.status, 200) << resolved.body;
       api.record(api.callback(id, "k-2", "failed"));
       api.record(api.callback(id, "k-1", "processing", "1.00"));
-      const auto delivery = api.db.sql("SELECT delivery FROM recibo.audit a JOIN recibo.operations o ON o.id = a.operation WHERE o.request_id = '" + id + "' AND a.sequence = 2");
-      ASSERT_EQ(api.get("/v1/deliveries/" + delivery + "/payload", "ops").status, 200);
+      const auto seen = api.db.sql("SELECT delivery FROM recibo.audit a JOIN recibo.operations o ON o.id = a.operation WHERE o.request_id = '" + id + "' AND a.sequence = 2");
+      ASSERT_EQ(api.get("/v1/deliveries/" + seen + "/payload", "ops").status, 200);
     }
     operation = api.db.sql("SELECT id FROM recibo.operations WHERE request_id = 'r-1'");
     delivery = api.db.sql("SELECT delivery FROM recibo.audit WHERE operation = '" + operation + "' AND sequence = 2");

@@ -131,19 +131,23 @@ TEST_F(Queue, OftenBusyGoesToTheWaitingLane) {
   EXPECT_FALSE(q.lane_waits());
 }
 
-TEST_F(Queue, SuspectsGoAloneAndAreRefusedAfterFiveAttempts) {
+TEST_F(Queue, SuspectsGoAloneAndHaveToWaitAfterFiveDeaths) {
   queue q(bounds);
   const auto odd = made("odd");
-  q.suspect({odd});
+  q.suspect({odd}, now);
   ASSERT_TRUE(q.push(made("a")));
   ASSERT_TRUE(q.push(made("odd")));
   ASSERT_TRUE(q.push(made("b")));
   EXPECT_EQ(ids(q.take(8, 1000, now)), (strings{"a", "b"}));
   EXPECT_EQ(ids(q.take(8, 1000, now)), (strings{"odd"}));
-  for (int i = 0; i < 5; ++i) q.suspect({odd});
+  for (int i = 0; i < 6; ++i) q.suspect({odd}, now);
   EXPECT_EQ(q.push(made("odd")).error().code, make_error_code(transient::our_fault));
+  // Two deaths over the five: two seconds later it may try again.
+  const auto later = made("odd");
+  later->arrived = now + 2s;
+  EXPECT_TRUE(q.push(later));
   q.cleared(odd);
-  EXPECT_TRUE(q.push(made("odd2")));
+  EXPECT_TRUE(q.push(made("odd")));
 }
 
 TEST_F(Queue, PutBackComesFirstInItsOldOrder) {
