@@ -8,6 +8,7 @@ CREATE TABLE recibo.reviews (
   operation uuid NOT NULL,
   kind text COLLATE "C" NOT NULL,
   digest bytea NOT NULL,
+  key bytea NOT NULL DEFAULT '',
   delivery uuid NOT NULL,
   first_delivery uuid,
   first_digest bytea,
@@ -31,6 +32,7 @@ COMMENT ON COLUMN recibo.reviews.id IS 'UUIDv7.';
 COMMENT ON COLUMN recibo.reviews.operation IS 'operations.id.';
 COMMENT ON COLUMN recibo.reviews.kind IS 'contradiction, conflict, amount_mismatch, currency_mismatch.';
 COMMENT ON COLUMN recibo.reviews.digest IS 'Content digest of the delivery that opened it: the same content again only raises the count.';
+COMMENT ON COLUMN recibo.reviews.key IS 'For a conflict: the idempotency key, length-prefixed fields; else empty.';
 COMMENT ON COLUMN recibo.reviews.delivery IS 'The delivery that opened it.';
 COMMENT ON COLUMN recibo.reviews.first_delivery IS 'For a conflict: the delivery that holds the key.';
 COMMENT ON COLUMN recibo.reviews.first_digest IS 'For a conflict: its content digest.';
@@ -48,7 +50,7 @@ COMMENT ON COLUMN recibo.reviews.resolved_by IS 'By whom.';
 COMMENT ON COLUMN recibo.reviews.resolution IS 'What was decided.';
 COMMENT ON COLUMN recibo.reviews.reason IS 'Why.';
 CREATE INDEX reviews_operation ON recibo.reviews (operation, digest);
-CREATE UNIQUE INDEX reviews_open_once ON recibo.reviews (operation, kind, digest) WHERE status = 'open';
+CREATE UNIQUE INDEX reviews_open_once ON recibo.reviews (operation, kind, digest, key) WHERE status = 'open';
 CREATE INDEX reviews_open ON recibo.reviews (id) WHERE status = 'open';
 
 CREATE TABLE recibo.failed_callbacks (

@@ -21,6 +21,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <malloc.h>
+
 #include <csignal>
 
 namespace recibo::app {
@@ -207,6 +209,9 @@ class replica {
 int serve(std::shared_ptr<const config::settings> settings, const std::filesystem::path& file) {
   log::init(settings->log_level, settings->log_format, log::stream::standard_output);
   std::signal(SIGPIPE, SIG_IGN);
+  // Large bodies come from the kernel and go back to it, instead of leaving the heap at its highest mark.
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  mallopt(M_TRIM_THRESHOLD, 1 << 20);
   asio::io_context context(1);
   try {
     replica here(context, std::move(settings), file);

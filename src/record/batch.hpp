@@ -86,9 +86,12 @@ class batch final : public plan {
   in_hand& create(const registration& r);
   // `unmatched: register`: the callback's own operation (R11).
   in_hand& create_for(const callback& c);
+  // Whether every reference that what waits under these names would bring is locked by this transaction.
+  bool may_apply(std::string_view provider, std::string_view request_id, const std::vector<storage::identity_name>& names) const;
+  bool waits_for(const storage::parked_row& p, std::string_view provider, std::string_view request_id) const;
   // Applies what waits for the operation under these names (all of it, when empty), oldest first.
   void apply_parked(in_hand& o, const std::shared_ptr<const config::settings>& settings,
-                    const std::vector<storage::identity_name>& names);
+                    std::vector<storage::identity_name> names);
   // Learns references; returns the one that belongs to another operation, if any.
   std::optional<std::string> taken_reference(const std::vector<std::string>& references, const in_hand& o) const;
   void learn(const std::vector<std::string>& references, in_hand& o);
@@ -140,6 +143,7 @@ class batch final : public plan {
   void take_keys();
   void plan_next_look();
   void plan_parked_look();
+  void plan_parked_references();
   int looks_ = 1;
   std::vector<look> first_look_, next_look_;
 
@@ -161,7 +165,9 @@ class batch final : public plan {
   std::map<std::pair<std::string, std::string>, storage::alias_row, std::less<>> alias_rows_;
   std::map<std::pair<std::string, std::string>, storage::client_key_row, std::less<>> client_key_rows_;
   std::map<std::pair<std::string, sha256_digest>, failed_in_hand> failed_;
-  std::map<std::tuple<operation_id, std::string, sha256_digest>, std::pair<storage::known_review, std::int32_t>> reviews_;
+  // By operation, kind, content and, for conflicts, key; with how often each was seen again.
+  std::map<std::tuple<operation_id, std::string, sha256_digest, std::string>, std::pair<storage::known_review, std::int32_t>>
+      reviews_;
   bool any_failed_ = false;
 
   // What is written.

@@ -34,7 +34,7 @@ void batch::decide_callback(const callback& c, verdict& v) {
   if (!o) return decide_unmatched(c, v);
 
   const auto learned = unknown_references(o->row.provider, c.references);
-  if (!may_meet(learned)) {
+  if (!may_meet(learned) || (!learned.empty() && !may_apply(o->row.provider, o->row.request_id, learned))) {
     v.is = verdict::kind::busy;
     return;
   }
@@ -135,7 +135,7 @@ void batch::decide_conflict(const callback& c, in_hand& o, const storage::key_ro
   v.outcome.body = shape.body;
   v.outcome.detail = "the key was used before with other content; the first stands";
   // The same content again is the same conflict: a count, and the same answer (matrix of contract section 4).
-  if (const auto known = reviews_.find({o.row.id, kind, c.content_digest}); known != reviews_.end()) {
+  if (const auto known = reviews_.find({o.row.id, kind, c.content_digest, c.key}); known != reviews_.end()) {
     ++known->second.second;
     v.outcome.delivery = known->second.first.delivery;
     if (waited) record_delivery(c, o, to_string(disposition::conflict), shape.status, c.id, nullptr, waited);
@@ -281,6 +281,8 @@ void batch::open_review(const callback& c, in_hand& o, std::string_view kind, co
   r.operation = o.row.id;
   r.kind = kind;
   r.digest = c.content_digest;
+  // Two keys in conflict are two conflicts, whatever their contents; a contradiction is one under any key.
+  if (first) r.key = c.key;
   r.delivery = c.id;
   if (first) {
     r.first_delivery = first->delivery;
@@ -296,10 +298,11 @@ void batch::open_review(const callback& c, in_hand& o, std::string_view kind, co
   known.operation = o.row.id;
   known.kind = kind;
   known.digest = c.content_digest;
+  known.key = r.key;
   known.delivery = c.id;
   // The same content may have opened the same review under another key: then it is the same exception, seen again.
-  const auto [it, fresh] =
-      reviews_.emplace(std::tuple{o.row.id, std::string(kind), c.content_digest}, std::pair{std::move(known), 0});
+  const auto [it, fresh] = reviews_.emplace(std::tuple{o.row.id, std::string(kind), c.content_digest, std::string(r.key)},
+                                            std::pair{std::move(known), 0});
   if (!fresh) {
     ++it->second.second;
     return;
@@ -325,37 +328,63 @@ void batch::claim_key(const callback& c, in_hand& o, disposition d, int status, 
   o.keys.emplace(c.key, std::move(k));
 }
 
-void batch::apply_parked(in_hand& o, const std::shared_ptr<const config::settings>& settings,
-                         const std::vector<storage::identity_name>& names) {
-  for (auto& [id, p] : parked_) {
-    if (p.applied || p.row.provider != o.row.provider) continue;
-    if (p.row.request_id && *p.row.request_id != o.row.request_id) continue;
-    const auto meant = [&](const auto& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
-    if (!names.empty() && std::none_of(p.matched.begin(), p.matched.end(), meant)) continue;
-    const auto provider = settings->providers.find(p.row.provider);
-    if (provider == settings->providers.end()) continue;
-    p.applied = true;
-    applied_parked_.add(id);
+bool batch::waits_for(const storage::parked_row& p, std::string_view provider, std::string_view request_id) const {
+  return p.provider == provider && (!p.request_id || *p.request_id == request_id);
+}
 
-    auto& c = parked_callbacks_.emplace_back();
-    c.settings = settings;
-    c.provider = &provider->second;
-    c.id = id;
-    c.received_at = p.row.parked_at;
-    c.secret_name = p.row.secret;
-    c.body_digest = p.row.body_digest;
-    c.request_id = p.row.request_id.value_or("");
-    c.key = p.row.key;
-    c.event = p.row.event;
-    c.event_raw = p.row.event_raw;
-    c.occurred_at = p.row.occurred_at;
-    c.sequence = p.row.provider_sequence;
-    if (p.row.amount) c.amount = decimal{*p.row.amount};
-    c.currency = p.row.currency;
-    c.result = p.row.result;
-    c.content_digest = p.row.content_digest;
-    verdict ignored;
-    decide_known(c, o, ignored, &p.row);
+bool batch::may_apply(std::string_view provider, std::string_view request_id,
+                      const std::vector<storage::identity_name>& names) const {
+  return std::all_of(parked_.begin(), parked_.end(), [&](const auto& one) {
+    const auto& p = one.second;
+    if (p.applied || !waits_for(p.row, provider, request_id)) return true;
+    const auto meant = [&](const auto& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    if (!names.empty() && std::none_of(p.matched.begin(), p.matched.end(), meant)) return true;
+    return may_meet(unknown_references(provider, p.row.references));
+  });
+}
+
+void batch::apply_parked(in_hand& o, const std::shared_ptr<const config::settings>& settings,
+                         std::vector<storage::identity_name> names) {
+  const bool all = names.empty();
+  // Again when a reference was learned: what came under it may have been passed over.
+  for (bool again = true; again;) {
+    again = false;
+    for (auto& [id, p] : parked_) {
+      if (p.applied || !waits_for(p.row, o.row.provider, o.row.request_id)) continue;
+      const auto meant = [&](const auto& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+      if (!all && std::none_of(p.matched.begin(), p.matched.end(), meant)) continue;
+      const auto provider = settings->providers.find(p.row.provider);
+      if (provider == settings->providers.end()) continue;
+      p.applied = true;
+      applied_parked_.add(id);
+
+      auto& c = parked_callbacks_.emplace_back();
+      c.settings = settings;
+      c.provider = &provider->second;
+      c.id = id;
+      c.received_at = p.row.parked_at;
+      c.secret_name = p.row.secret;
+      c.body_digest = p.row.body_digest;
+      c.request_id = p.row.request_id.value_or("");
+      c.references = p.row.references;
+      c.key = p.row.key;
+      c.event = p.row.event;
+      c.event_raw = p.row.event_raw;
+      c.occurred_at = p.row.occurred_at;
+      c.sequence = p.row.provider_sequence;
+      if (p.row.amount) c.amount = decimal{*p.row.amount};
+      c.currency = p.row.currency;
+      c.result = p.row.result;
+      c.content_digest = p.row.content_digest;
+      if (auto learned = unknown_references(o.row.provider, c.references);
+          !learned.empty() && may_meet(learned) && !taken_reference(c.references, o)) {
+        learn(c.references, o);
+        names.insert(names.end(), std::make_move_iterator(learned.begin()), std::make_move_iterator(learned.end()));
+        again = true;
+      }
+      verdict ignored;
+      decide_known(c, o, ignored, &p.row);
+    }
   }
 }
 

@@ -39,11 +39,17 @@ void batch::decide_registration(const registration& r, verdict& v) {
     return;
   }
   for (const auto& reference : r.references) {
-    if (find_alias(r.provider, reference))
-      return refuse(v, error(permanent::alias_taken, "this reference belongs to another operation of the provider"));
+    const auto* known = find_alias(r.provider, reference);
+    if (!known) continue;
+    if (known->request_id == r.request_id) {
+      // Registered before, and locked by somebody else just now.
+      v.is = verdict::kind::busy;
+      return;
+    }
+    return refuse(v, error(permanent::alias_taken, "this reference belongs to another operation of the provider"));
   }
   const auto names = names_of(r);
-  if (!may_meet(names)) {
+  if (!may_meet(names) || !may_apply(r.provider, r.request_id, names)) {
     v.is = verdict::kind::busy;
     return;
   }
@@ -121,6 +127,10 @@ void batch::decide_rematch(const rematch& r, verdict& v) {
     v.why = error(permanent::not_found, "no such operation");
     return;
   }
+  if (!may_apply(o->row.provider, o->row.request_id, {})) {
+    v.is = verdict::kind::busy;
+    return;
+  }
   apply_parked(*o, r.settings, {});
   v.is = verdict::kind::decided;
   v.outcome = outcome_of(*o);
@@ -161,7 +171,7 @@ void batch::decide_event(const event& e, verdict& v) {
     return refuse(v, error(permanent::alias_taken, "a reference belongs to another operation of the provider"));
 
   const auto learned = unknown_references(o->row.provider, e.references);
-  if (!may_meet(learned)) {
+  if (!may_meet(learned) || (!learned.empty() && !may_apply(o->row.provider, o->row.request_id, learned))) {
     v.is = verdict::kind::busy;
     return;
   }

@@ -163,7 +163,7 @@ void batch::take(look what, const postgres::rows& from) {
       for (auto& r : storage::read_reviews(from)) {
         // A resolved one is done: the same again opens a new one. A conflict is kept once, whatever became of it.
         if (!r.open && r.kind != to_string(transition::review_kind::conflict)) continue;
-        const std::tuple name{r.operation, r.kind, r.digest};
+        const std::tuple name{r.operation, r.kind, r.digest, r.key};
         reviews_.insert_or_assign(name, std::pair{std::move(r), 0});
       }
       break;
@@ -216,6 +216,12 @@ void batch::plan_next_look() {
   }
 }
 
+// The references that parked callbacks bring are learned when they are applied.
+void batch::plan_parked_references() {
+  for (const auto& [id, p] : parked_)
+    for (auto& name : unknown_references(p.row.provider, p.row.references)) learning_.push_back(std::move(name));
+}
+
 // What is parked for operations that exist is decided with the batch: its keys and reviews are needed too.
 void batch::plan_parked_look() {
   if (parked_.empty()) return;
@@ -236,9 +242,15 @@ bool batch::append_next_look(storage::checked_pipeline& to) {
   alias_keys_.clear();
   conflicts_.clear();
   switch (++looks_) {
-    case 2: plan_next_look(); break;
+    case 2:
+      plan_next_look();
+      plan_parked_references();
+      break;
     // The second look may have found parked callbacks, under references that are about to be learned.
-    case 3: plan_parked_look(); break;
+    case 3:
+      plan_parked_look();
+      plan_parked_references();
+      break;
     default: return false;
   }
   sort_unique(missing_, std::less<>());

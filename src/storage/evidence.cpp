@@ -35,15 +35,15 @@ const statement insert_notifications{
 
 const statement insert_reviews{
     "insert_reviews",
-    "INSERT INTO recibo.reviews (id, operation, kind, digest, delivery, first_delivery, first_digest, detail, state, owner, "
+    "INSERT INTO recibo.reviews (id, operation, kind, digest, key, delivery, first_delivery, first_digest, detail, state, owner, "
     "opened_at, "
-    "last_seen_at) SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
-    "AS u(id, operation, kind, digest, delivery, first_delivery, first_digest, detail, state, owner, at)",
-    {oid::uuid_array, oid::uuid_array, oid::text_array, oid::bytea_array, oid::uuid_array, oid::uuid_array, oid::bytea_array,
-     oid::text_array, oid::text_array, oid::text_array, oid::timestamptz_array}};
+    "last_seen_at) SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) "
+    "AS u(id, operation, kind, digest, key, delivery, first_delivery, first_digest, detail, state, owner, at)",
+    {oid::uuid_array, oid::uuid_array, oid::text_array, oid::bytea_array, oid::bytea_array, oid::uuid_array, oid::uuid_array,
+     oid::bytea_array, oid::text_array, oid::text_array, oid::text_array, oid::timestamptz_array}};
 
 const statement find_reviews{"find_reviews",
-                             "SELECT r.id, r.operation, r.kind, r.digest, r.delivery, r.status = 'open' "
+                             "SELECT r.id, r.operation, r.kind, r.digest, r.key, r.delivery, r.status = 'open' "
                              "FROM unnest($1, $2) AS w(operation, digest) "
                              "JOIN recibo.reviews r ON r.operation = w.operation AND r.digest = w.digest",
                              {oid::uuid_array, oid::bytea_array}};
@@ -132,6 +132,7 @@ void new_reviews::add(const review_row& r) {
   rows.next().add(r.operation.binary());
   rows.next().add(r.kind);
   rows.next().add(binary(r.digest));
+  rows.next().add(r.key);
   rows.next().add(r.delivery.binary());
   add_id_or_null(rows.next(), r.first_delivery);
   if (r.first_digest) {
@@ -160,7 +161,7 @@ std::vector<known_review> read_reviews(const postgres::rows& from) {
   std::vector<known_review> out;
   for (int i = 0; i < from.size(); ++i)
     out.push_back({from.id<review_id>(i, 0), from.id<operation_id>(i, 1), from.string(i, 2), digest_at(from, i, 3),
-                   from.id<delivery_id>(i, 4), from.boolean(i, 5)});
+                   from.string(i, 4), from.id<delivery_id>(i, 5), from.boolean(i, 6)});
   return out;
 }
 

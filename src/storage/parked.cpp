@@ -18,7 +18,8 @@ const statement try_locks{
 
 #define RECIBO_PARKED_COLUMNS                                                                                                 \
   "p.id, p.provider, p.identity, p.key, p.disposition, p.content_digest, p.body_digest, p.request_id, p.event, p.event_raw, " \
-  "p.result, p.secret, p.occurred_at, p.provider_sequence, p.amount, p.currency, p.answer_status::int, p.parked_at "
+  "p.result, p.secret, p.occurred_at, p.provider_sequence, p.amount, p.currency, p.answer_status::int, p.parked_at, "         \
+  "(SELECT string_agg(x.identity, E'\\x1f') FROM recibo.parked_identities x WHERE x.parked = p.id AND x.kind = 'reference') "
 
 const statement find_parked{
     "find_parked",
@@ -74,6 +75,17 @@ const statement delete_parked{"delete_parked",
                               "gone AS (DELETE FROM recibo.parked WHERE id = ANY($1) RETURNING 1) "
                               "SELECT recibo.expect_rows(count(*), cardinality($1)) FROM gone",
                               {oid::uuid_array}};
+
+// References hold no control characters (core/ids.hpp), so one may stand between them.
+std::vector<std::string> split(std::string_view joined) {
+  std::vector<std::string> out;
+  while (!joined.empty()) {
+    const auto end = std::min(joined.find('\x1f'), joined.size());
+    out.emplace_back(joined.substr(0, end));
+    joined.remove_prefix(std::min(end + 1, joined.size()));
+  }
+  return out;
+}
 
 std::string_view kind_of(bool is_reference) { return is_reference ? "reference" : "request_id"; }
 
@@ -157,8 +169,9 @@ std::vector<parked_row> read_parked(const rows& from) {
     p.currency = from.text_or_null(i, 15);
     p.answer_status = from.int4(i, 16);
     p.parked_at = from.time(i, 17);
-    p.matched_reference = from.text(i, 18) == "reference";
-    p.matched = from.string(i, 19);
+    p.references = split(from.text_or_null(i, 18).value_or(""));
+    p.matched_reference = from.text(i, 19) == "reference";
+    p.matched = from.string(i, 20);
   }
   return out;
 }

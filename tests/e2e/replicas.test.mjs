@@ -39,12 +39,6 @@ async function timed(action) {
 
 const parked = async (id) => (await recibo.sql('SELECT count(*)::int AS count FROM recibo.parked WHERE request_id = $1', [id]))[0].count;
 
-// A, N, V of the field cases, with K as what waits now.
-async function expectCounts(id, A, N, V, K) {
-  const { A: a, N: n, V: v } = await recibo.counts(id);
-  assert.deepEqual({ A: a, N: n, V: v, K: await parked(id) }, { A, N, V, K }, `counts of ${id}`);
-}
-
 // The sums of A and N over operations, and that none of them has more than one of each.
 async function expectOneEach(ids) {
   const rows = await recibo.sql(
@@ -82,7 +76,7 @@ test('S01 fifty copies at once, at two replicas: one is applied, the others repl
   const recorded = await recibo.deliveries('req-1001');
   assert.deepEqual(recorded.filter((d) => d.disposition !== 'duplicate').map((d) => [d.id, d.disposition]), [[delivery, 'applied']]);
   assert.equal(recorded.length, 50, 'each authentic delivery is on record');
-  await expectCounts('req-1001', 1, 1, 0, 0);
+  await recibo.expectCounts('req-1001', 1, 1, 0, 0);
 });
 
 test('S02 a callback before its registration is parked at one replica, and applied when the other registers', async () => {
@@ -99,10 +93,10 @@ test('S02 a callback before its registration is parked at one replica, and appli
     return now.state === 'completed' ? now : null;
   }, { timeout: 30_000 });
   assert.equal(operation.version, 1);
-  await expectCounts('req-2001', 1, 1, 0, 0);
+  await recibo.expectCounts('req-2001', 1, 1, 0, 0);
   const again = await at(1).callback('p1', body);
   assert.deepEqual([again.status, again.replayed, again.json], [200, true, { ...early.json, disposition: 'applied', state: 'completed' }]);
-  await expectCounts('req-2001', 1, 1, 0, 0);
+  await recibo.expectCounts('req-2001', 1, 1, 0, 0);
 });
 
 // It waits until the end of this file.
@@ -125,7 +119,7 @@ test('S05 the key "1" three times, and a request that is repeated to another pro
     deliveries.add(answer.json.delivery_id);
   }
   assert.equal(deliveries.size, 3);
-  for (const id of ids) await expectCounts(id, 1, 1, 0, 0);
+  for (const id of ids) await recibo.expectCounts(id, 1, 1, 0, 0);
   const before = await recibo.get('req-51');
   const replayed = await at(1).raw({ ...recorded, target: '/callbacks/p3' });
   assert.deepEqual([replayed.status, replayed.json.disposition, replayed.replayed], [202, 'parked', false]);
@@ -167,7 +161,7 @@ test('S07 a row lock for 20 seconds: everybody is answered in time, others at on
     const last = await at(i).deliver('p1', body);
     assert.deepEqual([last.status, last.json.disposition], [200, 'applied']);
   }
-  for (const id of [locked, ...others]) await expectCounts(id, 1, 1, 0, 0);
+  for (const id of [locked, ...others]) await recibo.expectCounts(id, 1, 1, 0, 0);
 });
 
 test('S08 killed right after the answer, twenty times: everything is there without a resend', { timeout: 60_000 }, async () => {
@@ -201,7 +195,7 @@ test('S14 a header sent twice: order does not decide', async () => {
     const kind = Math.floor(answer.status / 100);
     assert.ok(kind === 2 || kind === 4, `${order}: ${answer.status}`);
     classes.push(kind);
-    await expectCounts(id, kind === 2 ? 1 : 0, kind === 2 ? 1 : 0, 0, 0);
+    await recibo.expectCounts(id, kind === 2 ? 1 : 0, kind === 2 ? 1 : 0, 0, 0);
   }
   assert.equal(classes[0], classes[1], 'the same class of answer');
 
@@ -211,7 +205,7 @@ test('S14 a header sent twice: order does not decide', async () => {
   const keys = (...values) => ({ headers: values.map((value) => ['Idempotency-Key', value]) });
   const doubled = await at(1).callback('p5', body, keys('k1', 'k2'));
   assert.ok(doubled.status === 400 || doubled.status === 422, `${doubled.status} ${doubled.text}`);
-  await expectCounts(id, 0, 0, 0, 0);
+  await recibo.expectCounts(id, 0, 0, 0, 0);
   const claims = 'SELECT k.delivery FROM recibo.idempotency_keys k JOIN recibo.operations o ON o.id = k.operation WHERE o.request_id = $1';
   assert.deepEqual(await recibo.sql(claims, [id]), [], 'no key is claimed');
   const single = await at(0).callback('p5', body, keys('k1'));
@@ -224,7 +218,7 @@ test('S14 a header sent twice: order does not decide', async () => {
   const types = await at(0).callback('p1', likeB0(twice, 'evt-1'), { headers: [['Content-Type', 'application/json']] });
   assert.ok(types.status === 200 || types.status === 400, `${types.status} ${types.text}`);
   const applied = types.status === 200 ? 1 : 0;
-  await expectCounts(twice, applied, applied, 0, 0);
+  await recibo.expectCounts(twice, applied, applied, 0, 0);
 });
 
 test('a reference that a parked callback brought is known once that callback is applied', async () => {
@@ -238,7 +232,7 @@ test('a reference that a parked callback brought is known once that callback is 
   assert.deepEqual((await at(0).get(id)).references, [reference]);
   const again = await at(0).callback('p1', byReference);
   assert.deepEqual([again.status, again.json.disposition, again.json.request_id, again.replayed], [200, 'applied', id, true]);
-  await expectCounts(id, 2, 2, 0, 0);
+  await recibo.expectCounts(id, 2, 2, 0, 0);
   assert.deepEqual(await recibo.sql('SELECT parked FROM recibo.parked_identities WHERE identity = $1', [reference]), [], 'nothing waits under it');
 });
 
@@ -283,7 +277,7 @@ test('S23 neighbouring big integers are two events, digit for digit', async () =
   assert.deepEqual([first.status, first.replayed, first.json.disposition], [200, false, 'applied']);
   const second = await at(1).callback('p1', `{"request_id":"${id}","event_id":9007199254740992,"status":"succeeded"}`);
   assert.deepEqual([second.status, second.replayed, second.json.disposition, second.json.state], [200, false, 'applied', 'completed']);
-  await expectCounts(id, 2, 2, 0, 0);
+  await recibo.expectCounts(id, 2, 2, 0, 0);
   for (const [answer, key] of [[first, '9007199254740993'], [second, '9007199254740992']]) {
     const shown = await at(1).api('GET', `/v1/deliveries/${answer.json.delivery_id}`);
     assert.equal(shown.json.key, key);
@@ -310,7 +304,7 @@ test('S25 awkward identifiers that are allowed work end to end; those that are n
     assert.deepEqual([operation.request_id, operation.state], [id, 'completed']);
     const shown = await recibo.run(['case', id]);
     assert.deepEqual([shown.code, shown.stdout.includes(id)], [0, true], shown.stderr);
-    await expectCounts(id, 1, 1, 0, 0);
+    await recibo.expectCounts(id, 1, 1, 0, 0);
   }
   const before = await recibo.sql('SELECT request_id, revision FROM recibo.operations ORDER BY request_id');
   const kept = [];
@@ -344,7 +338,7 @@ test('S26 empty and endless event identifiers are refused alike, and have no eff
       said[name] ??= answer.json;
       assert.equal(answer.json.delivery_id, said[name].delivery_id, 'the same bytes are kept once');
     }
-    await expectCounts(id, 0, 0, 0, 0);
+    await recibo.expectCounts(id, 0, 0, 0, 0);
   }
   assert.equal(said['one letter'].detail, said['random digits'].detail, 'the same limit, whether the text can be packed or not');
 });
@@ -436,7 +430,7 @@ test('S34 identifiers beyond 32 bits: there is no sequence that could run out', 
     assert.deepEqual([delivery.status, delivery.json.delivery_id, delivery.json.request_id], [200, answer.json.delivery_id, id]);
     const entry = (await recibo.timeline(id)).find((e) => e.kind === 'delivery');
     assert.equal(entry.delivery_id, answer.json.delivery_id);
-    await expectCounts(id, 1, 1, 0, 0);
+    await recibo.expectCounts(id, 1, 1, 0, 0);
   }
 });
 

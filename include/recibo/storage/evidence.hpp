@@ -50,6 +50,7 @@ struct review_row {
   operation_id operation;
   std::string_view kind;
   sha256_digest digest{};
+  std::string_view key;  // of a conflict
   delivery_id delivery;
   std::optional<delivery_id> first_delivery;
   std::optional<sha256_digest> first_digest;
@@ -72,6 +73,7 @@ struct known_review {
   operation_id operation;
   std::string kind;
   sha256_digest digest{};
+  std::string key;
   delivery_id delivery;
   bool open = true;
 };

@@ -35,6 +35,8 @@ struct parked_row {
   std::optional<std::string> amount, currency;
   std::int32_t answer_status = 202;
   sys_micros parked_at{};
+  // Every reference that the callback carried.
+  std::vector<std::string> references;
   // From append_find_parked alone: the name that was asked for.
   bool matched_reference = false;
   std::string matched;

@@ -202,6 +202,34 @@ TEST_F(Races, WhatIsParkedUnderALearnedReferenceMeetsTheKeysThatAreClaimed) {
   EXPECT_EQ(count("transitions"), "2");
 }
 
+TEST_F(Races, AParkedCallbackTeachesTheReferenceThatItCarries) {
+  bench_of_work work(db);
+  auto both = work.callback("r-1", "k-1", "processing");
+  both.references = {"ref-1"};
+  EXPECT_EQ(work.one(both)->disposition, disposition::parked);
+  auto alone = work.callback("", "k-2", "succeeded");
+  alone.references = {"ref-1"};
+  EXPECT_EQ(work.one(alone)->disposition, disposition::parked);
+  // The registration meets the first by its request ID, and the second by the reference that the first brings.
+  EXPECT_EQ(work.one(work.registration("r-1"))->state, "completed");
+  EXPECT_EQ(count("parked"), "0");
+  EXPECT_EQ(count("aliases"), "1");
+}
+
+TEST_F(Races, TheSameOtherContentUnderTwoKeysIsTwoConflicts) {
+  bench_of_work work(db);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  for (const auto* key : {"k-1", "k-2"}) ASSERT_TRUE(work.one(work.callback("r-1", key, "succeeded")));
+  std::set<std::string> kept;
+  for (const auto* key : {"k-1", "k-2", "k-1", "k-2"}) {
+    const auto conflict = work.one(work.callback("r-1", key, "succeeded", "p1", "1999.00"));
+    ASSERT_EQ(conflict->disposition, disposition::conflict);
+    kept.insert(to_string(conflict->delivery));
+  }
+  EXPECT_EQ(kept.size(), 2U);
+  EXPECT_EQ(db.sql("SELECT count(*) || ' ' || sum(count) FROM recibo.reviews WHERE kind = 'conflict'"), "2 4");
+}
+
 TEST_F(Races, TheSameContradictionUnderManyKeysIsOneReview) {
   bench_of_work work(db);
   ASSERT_TRUE(work.one(work.registration("r-1")));
