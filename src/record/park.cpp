@@ -15,14 +15,15 @@ park::park(std::vector<const work*> works) : verdicts_(works.size()) {
     callbacks_.push_back(&c);
     auto& locks = locks_of_.emplace_back();
     if (!c.request_id.empty()) {
-      locks.push_back(storage::identity_name{false, c.provider->name, c.request_id}.lock_key());
+      names_.push_back({{false, c.provider->name, c.request_id}, c.key});
+      locks.push_back(names_.back().name.lock_key());
       request_ids_.push_back(c.request_id);
     }
     for (const auto& r : c.references) {
-      locks.push_back(storage::identity_name{true, c.provider->name, r}.lock_key());
+      names_.push_back({{true, c.provider->name, r}, c.key});
+      locks.push_back(names_.back().name.lock_key());
       aliases_.push_back({c.provider->name, r});
     }
-    identities_.push_back(c.request_id.empty() ? "a" + c.references.front() : "r" + c.request_id);
     locks_.insert(locks_.end(), locks.begin(), locks.end());
   }
   std::sort(locks_.begin(), locks_.end());
@@ -33,10 +34,7 @@ void park::append_first_look(storage::checked_pipeline& to) {
   storage::append_try_locks(to, locks_);
   storage::append_existing(to, request_ids_);
   storage::append_find_aliases(to, aliases_);
-  std::vector<storage::parked_name> names;
-  for (std::size_t i = 0; i < callbacks_.size(); ++i)
-    names.push_back({callbacks_[i]->provider->name, identities_[i], callbacks_[i]->key});
-  storage::append_find_parked_keys(to, names);
+  storage::append_find_parked_keys(to, names_);
 }
 
 void park::take_first_look(std::vector<postgres::rows>& answers, std::size_t at) {
@@ -44,8 +42,8 @@ void park::take_first_look(std::vector<postgres::rows>& answers, std::size_t at)
   existing_ = storage::read_existing(answers.at(at + 1));
   known_aliases_ = storage::read_aliases(answers.at(at + 2));
   for (auto& row : storage::read_parked(answers.at(at + 3))) {
-    auto& rows = parked_[{row.provider, row.identity, row.key}];
-    // Two callbacks that ask for the same key get its rows twice.
+    auto& rows = parked_[{row.provider, row.key}];
+    // It comes once for each name and callback that asked for it.
     if (std::any_of(rows.begin(), rows.end(), [&](const auto& w) { return w.row.id == row.id; })) continue;
     rows.push_back({std::move(row), 0});
   }
@@ -75,12 +73,18 @@ void park::decide(sys_micros at) {
   }
 }
 
+bool park::share_a_name(const callback& c, const storage::parked_row& p) {
+  if (!c.request_id.empty() && p.request_id == c.request_id) return true;
+  return std::any_of(c.references.begin(), c.references.end(),
+                     [&](const auto& r) { return std::find(p.references.begin(), p.references.end(), r) != p.references.end(); });
+}
+
 void park::decide_one(const callback& c, verdict& v, sys_micros at) {
-  const auto& identity = identities_[static_cast<std::size_t>(&v - verdicts_.data())];
-  auto& rows = parked_[{c.provider->name, identity, c.key}];
+  auto& rows = parked_[{c.provider->name, c.key}];
   v.outcome.request_id = c.request_id;
-  const auto same =
-      std::find_if(rows.begin(), rows.end(), [&](const auto& w) { return w.row.content_digest == c.content_digest; });
+  const auto same = std::find_if(rows.begin(), rows.end(), [&](const auto& w) {
+    return w.row.content_digest == c.content_digest && share_a_name(c, w.row);
+  });
   if (same != rows.end()) {
     ++same->times;
     v.outcome.disposition = transition::parse_disposition(same->row.disposition).value_or(disposition::parked);
@@ -99,17 +103,19 @@ void park::decide_one(const callback& c, verdict& v, sys_micros at) {
     return;
   }
   // Another content under a key that waits already: kept beside it, a conflict now and a review once it is applied (R15).
-  const auto word = rows.empty() ? disposition::parked : disposition::conflict;
+  const bool claimed = std::any_of(rows.begin(), rows.end(), [&](const auto& w) { return share_a_name(c, w.row); });
+  const auto word = claimed ? disposition::conflict : disposition::parked;
   const auto shape = config::shape_of(c.provider->answers, word);
   auto& p = rows.emplace_back().row;
   p.id = c.id;
   p.provider = c.provider->name;
-  p.identity = identity;
+  p.identity = c.request_id.empty() ? "a" + c.references.front() : "r" + c.request_id;
   p.key = c.key;
   p.disposition = to_string(word);
   p.content_digest = c.content_digest;
   p.body_digest = c.body_digest;
   if (!c.request_id.empty()) p.request_id = c.request_id;
+  p.references = c.references;
   p.event = c.event;
   p.event_raw = c.event_raw;
   p.result = c.result;

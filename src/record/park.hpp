@@ -8,9 +8,10 @@
 #include "recibo/storage/parked.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace recibo::record {
@@ -34,20 +35,22 @@ class park final : public plan {
     storage::parked_row row;
     std::int32_t times = 0;
   };
+  // Whether the two may speak of one operation: they share a name.
+  static bool share_a_name(const callback& c, const storage::parked_row& p);
   void decide_one(const callback& c, verdict& v, sys_micros at);
   void record_delivery(const callback& c, std::string_view disposition, int status, delivery_id payload);
 
   std::vector<const callback*> callbacks_;
   std::vector<verdict> verdicts_;
   std::vector<std::vector<std::int64_t>> locks_of_;
+  std::vector<storage::parked_name> names_;
   std::vector<std::int64_t> locks_, refused_;
-  std::vector<std::string> identities_;
   std::vector<std::string_view> request_ids_;
   std::vector<storage::alias_name> aliases_;
   std::vector<storage::existing_row> existing_;
   std::vector<storage::alias_row> known_aliases_;
-  // By provider, identity and key: what is parked, or will be; several when one of them is a conflict.
-  std::map<std::tuple<std::string, std::string, std::string>, std::vector<waiting>> parked_;
+  // By provider and key: what is parked under one of the names asked for, or will be.
+  std::map<std::pair<std::string, std::string>, std::deque<waiting>> parked_;
 
   storage::new_parked new_parked_;
   storage::new_deliveries new_deliveries_;

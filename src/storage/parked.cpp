@@ -32,9 +32,10 @@ const statement find_parked{
 const statement find_parked_keys{
     "find_parked_keys",
     "SELECT " RECIBO_PARKED_COLUMNS
-    ", '', '' FROM unnest($1, $2, $3) AS w(provider, identity, key) "
-    "JOIN recibo.parked p ON p.provider = w.provider AND p.identity = w.identity AND p.key = w.key ORDER BY p.id",
-    {oid::text_array, oid::text_array, oid::bytea_array}};
+    ", w.kind, w.identity FROM unnest($1, $2, $3, $4) AS w(kind, provider, identity, key) "
+    "JOIN recibo.parked_identities i ON i.provider = w.provider AND i.kind = w.kind AND i.identity = w.identity "
+    "JOIN recibo.parked p ON p.id = i.parked AND p.key = w.key ORDER BY p.id",
+    {oid::text_array, oid::text_array, oid::text_array, oid::bytea_array}};
 
 const statement find_parked_of{
     "find_parked_of",
@@ -128,14 +129,15 @@ void append_find_parked(checked_pipeline& to, const std::vector<identity_name>& 
 }
 
 void append_find_parked_keys(checked_pipeline& to, const std::vector<parked_name>& names) {
-  binary_array providers(oid::text), identities(oid::text), keys(oid::bytea);
+  binary_array kinds(oid::text), providers(oid::text), identities(oid::text), keys(oid::bytea);
   for (const auto& n : names) {
-    providers.add(n.provider);
-    identities.add(n.identity);
+    kinds.add(kind_of(n.name.is_reference));
+    providers.add(n.name.provider);
+    identities.add(n.name.identity);
     keys.add(n.key);
   }
   parameters with;
-  with.array(std::move(providers)).array(std::move(identities)).array(std::move(keys));
+  with.array(std::move(kinds)).array(std::move(providers)).array(std::move(identities)).array(std::move(keys));
   to.add(find_parked_keys, std::move(with));
 }
 

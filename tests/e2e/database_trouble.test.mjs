@@ -1,7 +1,7 @@
 // The database away, slow, silent or cut off in COMMIT; the service killed: transient for the sender, healed without help,
 // one effect.
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import { likeB0 } from '../support/bodies.mjs';
 import { sleep, until } from '../support/cleanup.mjs';
 import { socketFile } from '../support/cluster.mjs';
@@ -32,6 +32,9 @@ async function withoutServer(how, action) {
     await cluster.start();
   }
 }
+
+// What a test left behind does not fail the next one.
+beforeEach(() => until('/readyz says 200', () => isReady(recibo), { timeout: 15_000 }));
 
 for (const how of ['immediate', 'kill']) {
   test(`S09 the database is down (${how}), and comes back`, async () => {

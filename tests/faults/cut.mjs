@@ -7,7 +7,7 @@ import { Book, Callback, Operation } from './book.mjs';
 import { Load } from './load.mjs';
 import { line, round } from './round.mjs';
 
-export const rounds = { usual: 14, quick: 5 };
+export const rounds = { usual: 14, quick: 4 };
 export const proxied = true;
 
 const recorded = /insert\s+into\s+(recibo\.)?deliveries/i;

@@ -6,7 +6,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, openSync, clo
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { atExit, endSync, isRunning, sleep } from './cleanup.mjs';
+import { atExit, endSync, isRunning, sleep, until } from './cleanup.mjs';
 
 const root = '/usr/lib/postgresql';
 const port = 5432; // part of the socket's name only
@@ -124,11 +124,15 @@ export class Cluster {
     await this.#child.exited;
   }
 
-  // kill -9 of the server's parent process; its children notice and leave.
+  // kill -9 of the server's parent process. Its children notice and leave; until then they still serve their sessions, so
+  // that is waited for.
   async kill() {
     if (!this.running) return;
+    const pid = this.#child.pid;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(/\s+/).map(Number);
     this.#child.kill('SIGKILL');
     await this.#child.exited;
+    await until('the children of a killed server leave', () => !children.some(isRunning), { timeout: 20_000 });
   }
 
   async restart(mode = 'fast') {

@@ -134,8 +134,7 @@ export class Contract {
     const value = (name) => headers.find(([n]) => n.toLowerCase() === name)?.[1];
     const type = (value('content-type') ?? '').split(';')[0].trim().toLowerCase();
 
-    // /readyz tells its reasons in JSON of its own; everything else that fails is a problem.
-    if (status >= 400 && method !== 'HEAD' && !(status === 503 && target === '/readyz')) {
+    if (status >= 400 && method !== 'HEAD') {
       if (type !== 'application/problem+json') say(`an error of type ${JSON.stringify(type)}`);
       else {
         const problem = parse(body);
@@ -147,7 +146,8 @@ export class Contract {
           if (problem.retryable !== retryable && status !== 408) say(`retryable is ${problem.retryable}`);
         }
       }
-      if ((status === 503 || status === 429) && target !== '/readyz' && !/^[0-9]+$/.test(value('retry-after') ?? '')) say(`Retry-After is ${value('retry-after')}`);
+      // What asks about readiness is no sender that would come again.
+    if ((status === 503 || status === 429) && target !== '/readyz' && !/^[0-9]+$/.test(value('retry-after') ?? '')) say(`Retry-After is ${value('retry-after')}`);
       if (status === 405 && !value('allow')) say('no Allow');
       if (status >= 500 && status !== 503) say('no answer may be so');
     }

@@ -50,9 +50,10 @@ std::vector<std::int64_t> read_refused_locks(const postgres::rows& from);
 
 // What is parked under any of these names, oldest first; a row for each name that it goes by.
 void append_find_parked(checked_pipeline& to, const std::vector<identity_name>& names);
-// What is parked under this very identity and key.
+// What is parked under any of these names with this key; a row for each name.
 struct parked_name {
-  std::string_view provider, identity, key;
+  identity_name name;
+  std::string_view key;
 };
 void append_find_parked_keys(checked_pipeline& to, const std::vector<parked_name>& names);
 // What is parked for an operation that exists, under its request ID or one of its references.

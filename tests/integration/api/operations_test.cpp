@@ -105,7 +105,7 @@ TEST_F(Operations, WhatIsWrongIsNamedAndLeavesNothing) {
   };
   const wrong cases[] = {
       {"{", 400, "malformed_json", ""},
-      {R"({"provider":"p1","provider":"p2"})", 400, "malformed_json", "twice"},
+      {R"({"provider":"p1","provider":"p2"})", 400, "malformed_json", "two members of the same name"},
       {R"({"provider":"p1","metadata":{"a":"\u0000"}})", 400, "malformed_json", "U+0000"},
       {"[]", 422, "malformed_field", "object"},
       {"{}", 422, "missing_field", "/provider"},
