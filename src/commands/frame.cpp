@@ -40,6 +40,11 @@ std::shared_ptr<const config::settings> load_settings(context& ctx, bool needs_d
 
 int run_app(CLI::App& app, context& ctx, int argc, const char* const* argv) {
   add_config_option(app, ctx);
+  // CLI11 would only say that a command is missing.
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+    *ctx.err << "recibo: no command is called \"" << argv[1] << "\"; see recibo --help\n";
+    return exit_wrong;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

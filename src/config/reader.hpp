@@ -154,7 +154,8 @@ bool read_word(reading& r, const field& f, Enum& out, const choice<Enum> (&choic
   return true;
 }
 
-// The elements of a list; with `one_is_enough` also a value that is no list, and then no empty list. Absent and broken elements are reported.
+// The elements of a list; with `one_is_enough` also a value that is no list, and then no empty list. Absent and broken elements
+// are reported.
 std::vector<field> elements(reading& r, const field& f, bool one_is_enough = false);
 // The entries of a map whose keys are names chosen by the user.
 struct named {

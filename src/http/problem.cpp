@@ -144,6 +144,7 @@ void append_member(std::string& out, std::string_view name, std::string_view val
 int status_of(const error& e) noexcept { return shape_of(e).status; }
 
 response problem(int status, std::string_view code, std::string detail, const problem_context& context) {
+  if (detail.empty()) detail = title_of(code);
   response answer;
   answer.status = status;
   answer.content_type = "application/problem+json";

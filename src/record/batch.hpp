@@ -160,7 +160,9 @@ class batch final : public plan {
     std::vector<storage::identity_name> matched;
     bool applied = false;
   };
-  std::map<delivery_id, parked_in_hand> parked_;
+  // In the order in which they are applied: what was taken before what conflicted with it, each by arrival. IDs alone are
+  // no order between replicas.
+  std::map<std::pair<bool, delivery_id>, parked_in_hand> parked_;
   std::deque<callback> parked_callbacks_;
   std::map<std::pair<std::string, std::string>, storage::alias_row, std::less<>> alias_rows_;
   std::map<std::pair<std::string, std::string>, storage::client_key_row, std::less<>> client_key_rows_;

@@ -349,19 +349,19 @@ void batch::apply_parked(in_hand& o, const std::shared_ptr<const config::setting
   // Again when a reference was learned: what came under it may have been passed over.
   for (bool again = true; again;) {
     again = false;
-    for (auto& [id, p] : parked_) {
+    for (auto& [order, p] : parked_) {
       if (p.applied || !waits_for(p.row, o.row.provider, o.row.request_id)) continue;
       const auto meant = [&](const auto& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
       if (!all && std::none_of(p.matched.begin(), p.matched.end(), meant)) continue;
       const auto provider = settings->providers.find(p.row.provider);
       if (provider == settings->providers.end()) continue;
       p.applied = true;
-      applied_parked_.add(id);
+      applied_parked_.add(p.row.id);
 
       auto& c = parked_callbacks_.emplace_back();
       c.settings = settings;
       c.provider = &provider->second;
-      c.id = id;
+      c.id = p.row.id;
       c.received_at = p.row.parked_at;
       c.secret_name = p.row.secret;
       c.body_digest = p.row.body_digest;

@@ -145,7 +145,7 @@ void batch::take(look what, const postgres::rows& from) {
     case look::parked:
     case look::parked_of:
       for (auto& row : storage::read_parked(from)) {
-        auto& p = parked_[row.id];
+        auto& p = parked_[{row.disposition == to_string(transition::disposition::conflict), row.id}];
         if (!row.matched.empty()) p.matched.push_back({row.matched_reference, row.provider, row.matched});
         p.row = std::move(row);
       }
@@ -218,7 +218,7 @@ void batch::plan_next_look() {
 
 // The references that parked callbacks bring are learned when they are applied.
 void batch::plan_parked_references() {
-  for (const auto& [id, p] : parked_)
+  for (const auto& [order, p] : parked_)
     for (auto& name : unknown_references(p.row.provider, p.row.references)) learning_.push_back(std::move(name));
 }
 
@@ -226,7 +226,7 @@ void batch::plan_parked_references() {
 void batch::plan_parked_look() {
   if (parked_.empty()) return;
   for (const auto& o : operations_) {
-    for (const auto& [id, p] : parked_) {
+    for (const auto& [order, p] : parked_) {
       if (p.row.provider != o.row.provider || (p.row.request_id && *p.row.request_id != o.row.request_id)) continue;
       alias_keys_.push_back({o.row.id, p.row.key});
       conflicts_.push_back({o.row.id, p.row.content_digest});

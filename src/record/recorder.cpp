@@ -200,7 +200,7 @@ recorder::counts recorder::state() const noexcept {
 
 bool recorder::healthy() const noexcept {
   auto& shared = impl_->shared;
-  return impl_->started && !impl_->stopping && !shared.away && shared.ever_connected &&
+  return impl_->started && !impl_->stopping && !shared.away && !shared.in_doubt && shared.ever_connected &&
          !shared.too_many_culprits(steady_clock::now());
 }
 

@@ -66,15 +66,15 @@ writer::writer(boost::asio::any_io_executor executor, secret url, desk& shared)
     : executor_(std::move(executor)), url_(std::move(url)), desk_(shared) {}
 
 boost::asio::awaitable<bool> writer::connect() {
-  if (connected() && !desk_.away) co_return true;
+  if (connected() && !desk_.away && !desk_.in_doubt) co_return true;
   if (connected()) {
-    // Another session was given up because nothing answered; whether this one still works is to be seen.
+    // Another session was lost, or given up because nothing answered; whether this one still works is to be seen.
     postgres::pipeline question;
     question.add(still_there);
     const auto answer = co_await session_->run(question, steady_clock::now() + connect_deadline);
     if (answer.ok()) {
-      desk_.away = false;
-      log::info("database answers again", {{"part", "recorder"}});
+      if (desk_.away) log::info("database answers again", {{"part", "recorder"}});
+      desk_.away = desk_.in_doubt = false;
       co_return true;
     }
   }
@@ -98,7 +98,7 @@ boost::asio::awaitable<bool> writer::connect() {
   }
   if (desk_.away || !desk_.ever_connected) log::info("database connected", {{"part", "recorder"}});
   if (desk_.away) desk_.workflows.forget_stored();
-  desk_.away = false;
+  desk_.away = desk_.in_doubt = false;
   desk_.ever_connected = true;
   ++desk_.writers_connected;
   co_return true;
@@ -283,12 +283,13 @@ boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entri
                                         {"timed_out", o.timed_out},
                                         {"detail", o.lost_why}});
     lose_session();
+    desk_.in_doubt = true;
     if (o.timed_out) {
       // Nothing answers any more: what waits would wait in vain.
       desk_.away = true;
       desk_.queue.suspect(entries, steady_clock::now());
       finish_all(entries, wrote && o.sync_sent ? error(uncertain::commit_unknown, "no answer to the commit")
-                                               : error(transient::database_away));
+                                               : error(transient::database_away, "the database does not answer"));
       desk_.queue.fail_all(error(transient::database_away, "the database does not answer"));
       co_return end::settled;
     }

@@ -26,6 +26,8 @@ struct desk {
   observe::metrics* metrics = nullptr;
   // The database could not be reached at the last attempt: refuse at the door.
   bool away = false;
+  // A session was lost, and no other has answered since: not ready, but not yet refused at the door.
+  bool in_doubt = false;
   bool ever_connected = false;
   int writers_connected = 0;
   // Faults of ours of the last seconds: over the bound, batches are no longer split and readiness is lost (rule 6).

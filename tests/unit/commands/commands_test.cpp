@@ -51,6 +51,7 @@ TEST(Frame, WrongUseIsTwoAndHelpIsFine) {
   EXPECT_EQ(run({"workflow"}).code, exit_wrong);
   EXPECT_EQ(run({"token"}).code, exit_wrong);
   EXPECT_EQ(run({"--help"}).code, exit_fine);
+  EXPECT_THAT(run({"nonsense"}).err, HasSubstr("nonsense"));
   EXPECT_THAT(run({}).err, Not(::testing::IsEmpty()));
 }
 
