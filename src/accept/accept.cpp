@@ -11,7 +11,8 @@ namespace {
 
 result<void> take_money(request& what, record::registration& out) {
   if (what.amount.has_value() != what.currency.has_value()) {
-    return error(permanent::missing_field, what.amount ? "/currency: an amount needs its currency" : "/amount: a currency needs its amount");
+    return error(permanent::missing_field,
+                 what.amount ? "/currency: an amount needs its currency" : "/amount: a currency needs its amount");
   }
   if (!what.amount) return {};
   auto amount = parse_decimal(*what.amount);
@@ -43,7 +44,8 @@ result<record::registration> make_registration(std::shared_ptr<const config::set
     return error(permanent::unknown_provider, "/provider: no provider of this name is configured");
   }
   const auto table = settings->workflows.find(what.workflow.value_or(provider->second.workflow));
-  if (table == settings->workflows.end()) return error(permanent::unknown_workflow, "/workflow: no workflow of this name is configured");
+  if (table == settings->workflows.end())
+    return error(permanent::unknown_workflow, "/workflow: no workflow of this name is configured");
 
   record::registration out;
   if (auto money = take_money(what, out); !money) return money.error();

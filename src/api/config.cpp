@@ -28,7 +28,8 @@ boost::asio::awaitable<http::response> reload_config(inside& in, call& of) {
   const auto came = co_await in.with.reload(of.who.name);
   if (!came.taken) {
     const auto count = std::to_string(came.problems.size());
-    auto refused = refuse(of, error(permanent::invalid_configuration, "The file has " + count + " problem(s); the configuration in force stays."));
+    auto refused = refuse(
+        of, error(permanent::invalid_configuration, "The file has " + count + " problem(s); the configuration in force stays."));
     json_writer errors;
     write_diagnostics(errors, came.problems);
     add_member(refused, "errors", errors.str());
@@ -44,8 +45,10 @@ boost::asio::awaitable<http::response> reload_config(inside& in, call& of) {
 }  // namespace
 
 void add_config(endpoint_table& to) {
-  to.schemas.emplace_back("Diagnostic", object({required("file", string()), required("line", integer()), required("column", integer()),
-                                                required("message", string()), required("text", about(string(), "file:line:column: … as `recibo check` says it."))}));
+  to.schemas.emplace_back("Diagnostic",
+                          object({required("file", string()), required("line", integer()), required("column", integer()),
+                                  required("message", string()),
+                                  required("text", about(string(), "file:line:column: … as `recibo check` says it."))}));
   endpoint read;
   read.method = "GET";
   read.path = "/v1/config";
@@ -53,8 +56,11 @@ void add_config(endpoint_table& to) {
   read.tag = "config";
   read.summary = "The configuration in force; secrets by their names only.";
   read.who.least = config::role::operator_;
-  read.answers = {{200, "In the shape of the file.", object({required("digest", about(string(), "SHA-256 of what was read, hex.")), required("settings", map())}),
-                   "application/json", {}}};
+  read.answers = {{200,
+                   "In the shape of the file.",
+                   object({required("digest", about(string(), "SHA-256 of what was read, hex.")), required("settings", map())}),
+                   "application/json",
+                   {}}};
   read.run = read_config;
   to.endpoints.push_back(std::move(read));
 
@@ -65,7 +71,11 @@ void add_config(endpoint_table& to) {
   reload.tag = "config";
   reload.summary = "Reads the configuration again, all or nothing; as SIGHUP does.";
   reload.who.least = config::role::admin;
-  reload.answers = {{200, "Taken.", object({required("digest", string()), required("warnings", list(component("Diagnostic")))}), "application/json", {}}};
+  reload.answers = {{200,
+                     "Taken.",
+                     object({required("digest", string()), required("warnings", list(component("Diagnostic")))}),
+                     "application/json",
+                     {}}};
   reload.run = reload_config;
   to.endpoints.push_back(std::move(reload));
 }

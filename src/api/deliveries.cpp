@@ -15,13 +15,19 @@ void write_delivery(json_writer& out, const storage::delivery_view& d) {
   const auto path = "/v1/deliveries/" + id;
   out.begin_object();
   out.text("delivery_id", id).text("provider", d.provider).text("request_id", d.request_id).text("disposition", d.disposition);
-  out.time("received_at", d.received_at).text("event", d.event).time("occurred_at", d.occurred_at).number("sequence", d.provider_sequence);
+  out.time("received_at", d.received_at)
+      .text("event", d.event)
+      .time("occurred_at", d.occurred_at)
+      .number("sequence", d.provider_sequence);
   if (d.key) {
     out.text("key", evidence::key_text(*d.key));
   } else {
     out.null("key");
   }
-  out.text("secret", d.secret).text("peer", d.peer).number("answer_status", d.answer_status).text("body_sha256", to_hex(d.body_digest));
+  out.text("secret", d.secret)
+      .text("peer", d.peer)
+      .number("answer_status", d.answer_status)
+      .text("body_sha256", to_hex(d.body_digest));
   // A repetition of the same bytes points to those that are kept.
   out.key("payload").begin_object().flag("available", d.payload_size.has_value()).number("size", d.payload_size);
   out.text("content_type", d.content_type).text("stored_with", to_string(d.payload)).end_object();
@@ -116,8 +122,10 @@ schema delivery_schema() {
       required("peer", string()),
       required("answer_status", integer()),
       required("body_sha256", about(string(), "Of the raw body, hex.")),
-      required("payload", object({required("available", about(boolean(), "False: purged.")), or_null("size", integer()), or_null("content_type", string()),
-                                  required("stored_with", about(text(text_rule::uuid), "The delivery that first brought these bytes."))})),
+      required("payload",
+               object({required("available", about(boolean(), "False: purged.")), or_null("size", integer()),
+                       or_null("content_type", string()),
+                       required("stored_with", about(text(text_rule::uuid), "The delivery that first brought these bytes."))})),
       or_null("trace_id", string()),
       required("_links", object({required("self", string()), required("payload", string()), optional("operation", string())})),
   });
@@ -141,8 +149,8 @@ void add_deliveries(endpoint_table& to) {
 
   auto all = reading_deliveries("/v1/deliveries", "listDeliveries", "Recorded callbacks, newest first.", list_deliveries);
   all.query = paged({optional("provider", text(63)), optional("request_id", text(255)),
-                     optional("disposition", one_of({"applied", "redundant", "partial", "duplicate", "stale", "parked", "review", "conflict", "unmapped",
-                                                     "unprocessable"}))});
+                     optional("disposition", one_of({"applied", "redundant", "partial", "duplicate", "stale", "parked", "review",
+                                                     "conflict", "unmapped", "unprocessable"}))});
   all.answers = {{200, "A page of deliveries.", page_of("Delivery"), "application/json", {}}};
   to.endpoints.push_back(std::move(all));
 
@@ -150,10 +158,15 @@ void add_deliveries(endpoint_table& to) {
   one.answers = {{200, "The delivery.", component("Delivery"), "application/json", {}}};
   to.endpoints.push_back(std::move(one));
 
-  auto payload = reading_deliveries("/v1/deliveries/{id}/payload", "readPayload", "The raw body as it was signed. That it was looked at goes on record.", read_payload);
+  auto payload = reading_deliveries("/v1/deliveries/{id}/payload", "readPayload",
+                                    "The raw body as it was signed. That it was looked at goes on record.", read_payload);
   payload.who.payload = true;
-  payload.answers = {{200, "The bytes.", std::nullopt, "application/octet-stream",
-                      {required("Repr-Digest", about(string(), "SHA-256 of the body (RFC 9530).")), required("Content-Disposition", string())}}};
+  payload.answers = {
+      {200,
+       "The bytes.",
+       std::nullopt,
+       "application/octet-stream",
+       {required("Repr-Digest", about(string(), "SHA-256 of the body (RFC 9530).")), required("Content-Disposition", string())}}};
   to.endpoints.push_back(std::move(payload));
 }
 

@@ -14,10 +14,25 @@ void write_failed(json_writer& out, const storage::failed_view& f) {
   const auto id = to_string(f.id);
   const auto delivery = "/v1/deliveries/" + to_string(f.delivery);
   out.begin_object();
-  out.text("failed_callback_id", id).text("provider", f.provider).text("disposition", f.disposition).text("reason", f.reason).text("detail", f.detail);
-  out.text("delivery_id", to_string(f.delivery)).text("body_sha256", to_hex(f.body_digest)).text("request_id", f.request_id).text("event", f.event);
-  out.number("answer_status", f.answer_status).number("count", f.count).time("first_seen_at", f.first_seen_at).time("last_seen_at", f.last_seen_at);
-  out.key("_links").begin_object().text("self", "/v1/failed-callbacks/" + id).text("delivery", delivery).text("payload", delivery + "/payload").end_object();
+  out.text("failed_callback_id", id)
+      .text("provider", f.provider)
+      .text("disposition", f.disposition)
+      .text("reason", f.reason)
+      .text("detail", f.detail);
+  out.text("delivery_id", to_string(f.delivery))
+      .text("body_sha256", to_hex(f.body_digest))
+      .text("request_id", f.request_id)
+      .text("event", f.event);
+  out.number("answer_status", f.answer_status)
+      .number("count", f.count)
+      .time("first_seen_at", f.first_seen_at)
+      .time("last_seen_at", f.last_seen_at);
+  out.key("_links")
+      .begin_object()
+      .text("self", "/v1/failed-callbacks/" + id)
+      .text("delivery", delivery)
+      .text("payload", delivery + "/payload")
+      .end_object();
   out.end_object();
 }
 

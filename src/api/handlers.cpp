@@ -22,7 +22,8 @@ http::response refuse(const call& of, const error& why, std::string_view request
   context.request_id = request_id;
   context.trace_id = of.request.trace_id;
   // A registration names its provider in a field: that it does not exist is a wrong field, not a wrong place.
-  if (why.code == make_error_code(permanent::unknown_provider)) return http::problem(422, "unknown_provider", why.detail, context);
+  if (why.code == make_error_code(permanent::unknown_provider))
+    return http::problem(422, "unknown_provider", why.detail, context);
   return http::problem(why, context);
 }
 
@@ -121,8 +122,9 @@ std::vector<member> paged(std::vector<member> filters, std::int64_t most) {
 
 schema page_of(std::string name) {
   return object({required("data", list(component(std::move(name)))),
-                 or_null("next_cursor", about(string(), "Where the next page begins; null: this was the last. A page may be shorter than "
-                                                         "the limit and not be the last."))});
+                 or_null("next_cursor", about(string(),
+                                              "Where the next page begins; null: this was the last. A page may be shorter than "
+                                              "the limit and not be the last."))});
 }
 
 }  // namespace recibo::api

@@ -35,11 +35,11 @@ struct call {
   const http::request& request;
   const endpoint& at;
   std::shared_ptr<const config::settings> settings;
-  http::principal who;                              // of endpoints that need a token
-  std::vector<std::string> path;                    // values of the path's {…}, in order
+  http::principal who;            // of endpoints that need a token
+  std::vector<std::string> path;  // values of the path's {…}, in order
   std::map<std::string, std::string, std::less<>> query;
   std::vector<std::pair<std::string, std::string>> metadata;  // of metadata.<key>=value
-  json_value body;                                  // valid by the endpoint's schema; take it before awaiting
+  json_value body;                                            // valid by the endpoint's schema; take it before awaiting
   std::chrono::steady_clock::time_point until;
 
   std::optional<std::string> query_of(std::string_view name) const {

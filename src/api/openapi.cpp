@@ -61,7 +61,8 @@ void write_problem_reference(json_writer& out, std::string_view status) {
 
 void write_operation(json_writer& out, const endpoint& e) {
   auto method = e.method;
-  std::transform(method.begin(), method.end(), method.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(method.begin(), method.end(), method.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   out.key(method).begin_object();
   out.text("operationId", e.id).text("summary", e.summary);
   out.key("tags").begin_array().text(e.tag).end_array();
@@ -130,8 +131,10 @@ std::string make_document() {
   out.key("info").begin_object().text("title", "Recibo").text("version", RECIBO_VERSION);
   out.text("summary", "Receives asynchronous callbacks, records them once, applies legal transitions.");
   out.text("description",
-           "Two listeners: /callbacks/… is the callbacks listener's, /v1/… the API's; health is on both. Errors are RFC 9457 problems. Times are "
-           "RFC 3339 in UTC with microseconds; money is a decimal in a string with an ISO 4217 currency. HEAD is answered wherever GET is.");
+           "Two listeners: /callbacks/… is the callbacks listener's, /v1/… the API's; health is on both. Errors are RFC 9457 "
+           "problems. Times are "
+           "RFC 3339 in UTC with microseconds; money is a decimal in a string with an ISO 4217 currency. HEAD is answered "
+           "wherever GET is.");
   out.end_object();
   // One path may have several methods, wherever they stand in the table.
   std::map<std::string, std::vector<const endpoint*>> paths;
@@ -144,7 +147,14 @@ std::string make_document() {
   }
   out.end_object();
   out.key("components").begin_object();
-  out.key("securitySchemes").begin_object().key("token").begin_object().text("type", "http").text("scheme", "bearer").end_object().end_object();
+  out.key("securitySchemes")
+      .begin_object()
+      .key("token")
+      .begin_object()
+      .text("type", "http")
+      .text("scheme", "bearer")
+      .end_object()
+      .end_object();
   out.key("responses").begin_object().key("Problem").begin_object();
   out.text("description", "Refused; `code` says why, `retryable` whether to send it again. 429 and 503 carry Retry-After.");
   out.key("content").begin_object().key("application/problem+json").begin_object();

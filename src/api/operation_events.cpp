@@ -41,7 +41,8 @@ result<std::string> read_evidence(const call& of) {
   if (given->members.empty()) return std::string();
   auto canonical = canonical_json(*given);
   if (!canonical) return error(permanent::malformed_field, "/evidence: " + canonical.error().detail);
-  if (canonical->size() > evidence_bytes_max) return error(permanent::malformed_field, "/evidence: has at most 65536 bytes as compact JSON");
+  if (canonical->size() > evidence_bytes_max)
+    return error(permanent::malformed_field, "/evidence: has at most 65536 bytes as compact JSON");
   return canonical;
 }
 
@@ -103,7 +104,8 @@ awaitable<http::response> raise_event(inside& in, call& of) {
   record::work work(std::move(*event));
   auto recorded = co_await in.with.record(std::move(work), of.until);
   if (!recorded) {
-    if (recorded.error().code == make_error_code(permanent::illegal_transition)) co_return co_await refuse_illegal(in, of, recorded.error());
+    if (recorded.error().code == make_error_code(permanent::illegal_transition))
+      co_return co_await refuse_illegal(in, of, recorded.error());
     co_return refuse(of, recorded.error(), of.path[0]);
   }
   auto found = co_await find_case(in, of);
@@ -126,7 +128,8 @@ void add_operation_events(endpoint_table& to) {
   e.who.least = config::role::operator_;
   e.who.client = true;
   e.headers = {
-      optional("Idempotency-Key", about(text(text_rule::alias), "The same again is answered with the operation, and moves nothing.")),
+      optional("Idempotency-Key",
+               about(text(text_rule::alias), "The same again is answered with the operation, and moves nothing.")),
       optional("If-Match", about(text(64), "Only on the revision that was looked at: the ETag, else 412.")),
   };
   e.body = closed_object({
@@ -135,7 +138,10 @@ void add_operation_events(endpoint_table& to) {
       optional("evidence", about(any(), "An object, or a text; some events of operators need it.")),
       optional("references", about(list(text(text_rule::alias), 100), "References of the provider that are known from now on.")),
   });
-  e.answers = {{200, "The operation after it.", component("Operation"), "application/json",
+  e.answers = {{200,
+                "The operation after it.",
+                component("Operation"),
+                "application/json",
                 {required("ETag", string()), optional("Idempotent-Replayed", one_of({"true"}))}}};
   e.run = raise_event;
   to.endpoints.push_back(std::move(e));

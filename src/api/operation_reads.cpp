@@ -56,7 +56,8 @@ void take_metadata(const call& of, storage::operation_query& to) {
   for (const auto& [key, value] : of.metadata) {
     texts.text(key, value);
     const auto parsed = parse_json(value);
-    const bool scalar = parsed && (parsed->is(json_value::kind::number) || parsed->is(json_value::kind::boolean) || parsed->is(json_value::kind::null));
+    const bool scalar = parsed && (parsed->is(json_value::kind::number) || parsed->is(json_value::kind::boolean) ||
+                                   parsed->is(json_value::kind::null));
     const auto plain = scalar ? canonical_json(*parsed) : result<std::string>(std::string());
     if (scalar && plain) {
       values.raw(key, *plain);
@@ -121,9 +122,7 @@ struct found_page {
   std::vector<evidence::workflow_ptr> tables;  // one for each operation
   bool newest_first = true;
 
-  std::string next() const {
-    return page.next ? make_cursor(newest_first ? 'n' : 'o', page.next->binary()) : std::string();
-  }
+  std::string next() const { return page.next ? make_cursor(newest_first ? 'n' : 'o', page.next->binary()) : std::string(); }
 };
 
 awaitable<result<found_page>> find_page(inside& in, call& of) {
@@ -165,7 +164,8 @@ awaitable<http::response> list_statuses(inside& in, call& of) {
   if (!found) co_return refuse(of, found.error());
   json_writer out;
   out.begin_object().key("data").begin_array();
-  for (std::size_t i = 0; i < found->tables.size(); ++i) evidence::write_status(out, found->page.operations[i], *found->tables[i]);
+  for (std::size_t i = 0; i < found->tables.size(); ++i)
+    evidence::write_status(out, found->page.operations[i], *found->tables[i]);
   out.end_array().text_or_null("next_cursor", found->next()).end_object();
   co_return answer_json(200, std::move(out));
 }
@@ -195,18 +195,23 @@ schema operation_schema(bool with_items) {
       or_null("amount", about(text(text_rule::decimal), "As it was registered, digit for digit.")),
       or_null("currency", text(text_rule::currency)),
       or_null("result", about(map(), "What the provider said, by the allow-list; of the latest transition that has one.")),
-      required("last_stage", about(one_of({"accepted", "received", "transitioned", "notified", "reconciled"}), "The last stage that is complete.")),
-      required("items_summary", object({required("total", integer()), required("by_state", about(map(), "Count of items by state."))})),
+      required("last_stage", about(one_of({"accepted", "received", "transitioned", "notified", "reconciled"}),
+                                   "The last stage that is complete.")),
+      required("items_summary",
+               object({required("total", integer()), required("by_state", about(map(), "Count of items by state."))})),
   };
-  if (with_items) members.push_back(required("items", about(list(component("Item"), storage::items_shown_max), "The first 1000; all of them are behind _links.items.")));
+  if (with_items)
+    members.push_back(required("items", about(list(component("Item"), storage::items_shown_max),
+                                              "The first 1000; all of them are behind _links.items.")));
   for (auto& m : std::vector<member>{
-           or_null("reconciled", object({required("run", string()), required("at", instant()), required("version", integer()), required("result", string())})),
+           or_null("reconciled", object({required("run", string()), required("at", instant()), required("version", integer()),
+                                         required("result", string())})),
            required("review_open", boolean()),
            required("allowed_events", about(list(string()), "What may be raised now.")),
            required("retry_safe", retry_schema()),
            required("metadata", map()),
-           required("_links", object({required("self", string()), required("status", string()), required("timeline", string()), required("items", string()),
-                                      required("events", string())})),
+           required("_links", object({required("self", string()), required("status", string()), required("timeline", string()),
+                                      required("items", string()), required("events", string())})),
        }) {
     members.push_back(std::move(m));
   }
@@ -245,11 +250,12 @@ void add_operation_reads(endpoint_table& to) {
   to.schemas.emplace_back("Operation", operation_schema(true));
   to.schemas.emplace_back("OperationSummary", operation_schema(false));
   to.schemas.emplace_back("Item", object({required("item_id", string()), required("state", string()), required("label", string()),
-                                          required("terminal", boolean()), required("done", boolean()), required("version", integer()),
-                                          required("updated_at", instant())}));
-  to.schemas.emplace_back("Status", object({required("request_id", text(text_rule::request_id)), required("label", string()),
-                                            required("terminal", boolean()), required("done", boolean()), required("accepted_at", instant()),
-                                            required("updated_at", instant()), required("retry_safe", retry_schema())}));
+                                          required("terminal", boolean()), required("done", boolean()),
+                                          required("version", integer()), required("updated_at", instant())}));
+  to.schemas.emplace_back(
+      "Status", object({required("request_id", text(text_rule::request_id)), required("label", string()),
+                        required("terminal", boolean()), required("done", boolean()), required("accepted_at", instant()),
+                        required("updated_at", instant()), required("retry_safe", retry_schema())}));
 
   auto all = reading("/v1/operations", "listOperations", "Operations, newest first. A client sees its own.", list_operations);
   all.query = list_filters();
@@ -258,20 +264,27 @@ void add_operation_reads(endpoint_table& to) {
   to.endpoints.push_back(std::move(all));
 
   auto one = reading("/v1/operations/{request_id}", "readOperation", "One operation as it stands now.", read_operation);
-  one.answers = {{200, "The operation.", component("Operation"), "application/json", {required("ETag", about(string(), "Its revision, for If-Match."))}}};
+  one.answers = {{200,
+                  "The operation.",
+                  component("Operation"),
+                  "application/json",
+                  {required("ETag", about(string(), "Its revision, for If-Match."))}}};
   to.endpoints.push_back(std::move(one));
 
-  auto items = reading("/v1/operations/{request_id}/items", "listItems", "The items of a batch, in the order of their registration.", list_items);
+  auto items = reading("/v1/operations/{request_id}/items", "listItems",
+                       "The items of a batch, in the order of their registration.", list_items);
   items.query = paged({optional("state", text(63))});
   items.answers = {{200, "A page of items.", page_of("Item"), "application/json", {}}};
   to.endpoints.push_back(std::move(items));
 
-  auto status = reading("/v1/operations/{request_id}/status", "readStatus", "The case in words for a customer, and nothing else.", read_status);
+  auto status = reading("/v1/operations/{request_id}/status", "readStatus", "The case in words for a customer, and nothing else.",
+                        read_status);
   status.who.least = config::role::support;
   status.answers = {{200, "The status.", component("Status"), "application/json", {}}};
   to.endpoints.push_back(std::move(status));
 
-  auto statuses = reading("/v1/statuses", "listStatuses", "Finds cases by what a customer knows, in words for a customer.", list_statuses);
+  auto statuses =
+      reading("/v1/statuses", "listStatuses", "Finds cases by what a customer knows, in words for a customer.", list_statuses);
   statuses.who.least = config::role::support;
   statuses.query = list_filters();
   statuses.metadata_filter = true;

@@ -39,7 +39,8 @@ result<accept::request> read_request(const call& of) {
   if (const auto* metadata = present(body, "metadata")) {
     auto canonical = canonical_json(*metadata);
     if (!canonical) return error(permanent::malformed_field, "/metadata: " + canonical.error().detail);
-    if (canonical->size() > metadata_bytes_max) return error(permanent::malformed_field, "/metadata: has at most 16384 bytes as compact JSON");
+    if (canonical->size() > metadata_bytes_max)
+      return error(permanent::malformed_field, "/metadata: has at most 16384 bytes as compact JSON");
     out.metadata = std::move(*canonical);
   }
   auto key = header_of(of, "Idempotency-Key");
@@ -138,7 +139,8 @@ awaitable<http::response> accept_operation(inside& in, call& of) {
 
 schema registration_body() {
   auto body = closed_object({
-      optional("request_id", about(text(text_rule::request_id), "The stable identity, kept as given; a UUIDv7 is made when there is none.")),
+      optional("request_id",
+               about(text(text_rule::request_id), "The stable identity, kept as given; a UUIDv7 is made when there is none.")),
       required("provider", about(text(63), "Name in the configuration.")),
       optional("workflow", about(text(63), "Name in the configuration; the provider's unless said.")),
       optional("action", about(text(255), "What is asked of the provider, in your words.")),
@@ -147,7 +149,8 @@ schema registration_body() {
       optional("amount", about(text(text_rule::decimal), "A decimal, never a float; callbacks are held against it.")),
       optional("currency", about(text(text_rule::currency), "ISO 4217.")),
       optional("deadline", about(instant(), "When it should be done; later than this it is overdue.")),
-      optional("items", about(list(closed_object({required("item_id", text(text_rule::alias))}), 10'000), "The items of a batch.")),
+      optional("items",
+               about(list(closed_object({required("item_id", text(text_rule::alias))}), 10'000), "The items of a batch.")),
       optional("metadata", about(map(), "Your own fields, at most 16384 bytes; searchable, never interpreted.")),
   });
   body.together = {"amount", "currency"};
@@ -165,13 +168,17 @@ void add_operations(endpoint_table& to) {
   e.summary = "Accepts an operation before the provider is called; repeating it is harmless.";
   e.who.least = config::role::operator_;
   e.who.client = true;
-  e.headers = {optional("Idempotency-Key", about(text(text_rule::alias), "Makes the request repeatable without a request_id, within the client."))};
+  e.headers = {optional("Idempotency-Key",
+                        about(text(text_rule::alias), "Makes the request repeatable without a request_id, within the client."))};
   e.body = registration_body();
   const auto location = required("Location", string());
   const auto tag = required("ETag", about(string(), "The revision of the operation."));
   e.answers = {
       {201, "Accepted: the operation is durable.", component("Operation"), "application/json", {location, tag}},
-      {200, "Accepted before: the operation as it stands now.", component("Operation"), "application/json",
+      {200,
+       "Accepted before: the operation as it stands now.",
+       component("Operation"),
+       "application/json",
        {location, tag, required("Idempotent-Replayed", one_of({"true"}))}},
   };
   e.run = accept_operation;

@@ -36,15 +36,17 @@ boost::asio::awaitable<http::response> list_providers(inside&, call& of) {
 }  // namespace
 
 void add_providers(endpoint_table& to) {
-  to.schemas.emplace_back("Provider", object({
-                                          required("name", string()),
-                                          required("workflow", string()),
-                                          required("unmatched", about(one_of({"park", "reject", "register", "ignore"}), "What an unknown operation means.")),
-                                          required("events", about(map(), "The provider's word → the workflow's event, or ignore.")),
-                                          required("answer_within_ms", integer()),
-                                          or_null("silence_alert_s", integer()),
-                                          required("callback_path", about(string(), "On the callbacks listener.")),
-                                      }));
+  to.schemas.emplace_back(
+      "Provider",
+      object({
+          required("name", string()),
+          required("workflow", string()),
+          required("unmatched", about(one_of({"park", "reject", "register", "ignore"}), "What an unknown operation means.")),
+          required("events", about(map(), "The provider's word → the workflow's event, or ignore.")),
+          required("answer_within_ms", integer()),
+          or_null("silence_alert_s", integer()),
+          required("callback_path", about(string(), "On the callbacks listener.")),
+      }));
   endpoint e;
   e.method = "GET";
   e.path = "/v1/providers";

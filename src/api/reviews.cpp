@@ -10,7 +10,8 @@ namespace {
 
 using boost::asio::awaitable;
 
-void write_delivery(json_writer& out, std::string_view role, const delivery_id& id, const std::string& content, const std::optional<std::string>& body) {
+void write_delivery(json_writer& out, std::string_view role, const delivery_id& id, const std::string& content,
+                    const std::optional<std::string>& body) {
   const auto path = "/v1/deliveries/" + to_string(id);
   out.begin_object().text("role", role).text("delivery_id", to_string(id)).text("content_sha256", to_hex(content));
   out.text("body_sha256", body ? std::optional(to_hex(*body)) : std::nullopt);
@@ -21,8 +22,15 @@ void write_delivery(json_writer& out, std::string_view role, const delivery_id& 
 void write_review(json_writer& out, const storage::review_view& v) {
   const auto id = to_string(v.id);
   out.begin_object();
-  out.text("review_id", id).text("request_id", v.request_id).text("provider", v.provider).text("kind", v.kind).text("status", v.status);
-  out.text("detail", v.detail).text("last_safe_state", v.state).text("present_state", v.present_state).text_or_null("owner", v.owner);
+  out.text("review_id", id)
+      .text("request_id", v.request_id)
+      .text("provider", v.provider)
+      .text("kind", v.kind)
+      .text("status", v.status);
+  out.text("detail", v.detail)
+      .text("last_safe_state", v.state)
+      .text("present_state", v.present_state)
+      .text_or_null("owner", v.owner);
   out.number("count", v.count).time("opened_at", v.opened_at).time("last_seen_at", v.last_seen_at).time("due_at", v.due_at);
   out.text("assigned_to", v.assigned_to).time("resolved_at", v.resolved_at).text("resolved_by", v.resolved_by);
   out.text("resolution", v.resolution).text("reason", v.reason);
@@ -31,7 +39,11 @@ void write_review(json_writer& out, const storage::review_view& v) {
   if (v.first_delivery) write_delivery(out, "first", *v.first_delivery, v.first_digest.value_or(""), v.first_body_digest);
   write_delivery(out, "opened_by", v.delivery, v.digest, v.body_digest);
   out.end_array();
-  out.key("_links").begin_object().text("self", "/v1/reviews/" + id).text("operation", evidence::operation_path(v.request_id)).end_object();
+  out.key("_links")
+      .begin_object()
+      .text("self", "/v1/reviews/" + id)
+      .text("operation", evidence::operation_path(v.request_id))
+      .end_object();
   out.end_object();
 }
 
@@ -73,7 +85,8 @@ schema review_schema() {
   const auto delivery = object({
       required("role", about(one_of({"first", "opened_by"}), "first: it holds the key; opened_by: what does not fit.")),
       required("delivery_id", text(text_rule::uuid)),
-      required("content_sha256", about(string(), "Over the extracted fields, or the body: what \"same content\" means for the provider.")),
+      required("content_sha256",
+               about(string(), "Over the extracted fields, or the body: what \"same content\" means for the provider.")),
       or_null("body_sha256", about(string(), "Of the raw body; null where the delivery has been retired.")),
       required("_links", object({required("self", string()), required("payload", string())})),
   });
@@ -111,7 +124,8 @@ void add_reviews(endpoint_table& to) {
   all.id = "listReviews";
   all.tag = "reviews";
   all.summary = "Exceptions that a person has to decide, newest first.";
-  all.query = paged({optional("status", one_of({"open", "resolved"})), optional("provider", text(63)), optional("request_id", text(255))});
+  all.query = paged(
+      {optional("status", one_of({"open", "resolved"})), optional("provider", text(63)), optional("request_id", text(255))});
   all.answers = {{200, "A page of reviews.", page_of("Review"), "application/json", {}}};
   all.run = list_reviews;
   to.endpoints.push_back(std::move(all));

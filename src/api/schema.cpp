@@ -70,7 +70,8 @@ result<void> check_rule(text_rule rule, std::string_view value, std::string_view
     }
     case text_rule::decimal: return in_place(parse_decimal(value));
     case text_rule::currency: {
-      const bool capitals = value.size() == 3 && std::all_of(value.begin(), value.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+      const bool capitals =
+          value.size() == 3 && std::all_of(value.begin(), value.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
       if (!capitals) return malformed(where, "is a currency code of three capital letters (ISO 4217)");
       return {};
     }
@@ -109,7 +110,8 @@ result<void> check_integer(const schema& by, std::string_view digits, std::strin
 
 result<void> check_object(const schema& by, const json_value& value, const std::string& pointer) {
   for (const auto& [name, inner] : value.members) {
-    const auto found = std::find_if(by.members.begin(), by.members.end(), [&, &key = name](const member& m) { return m.name == key; });
+    const auto found =
+        std::find_if(by.members.begin(), by.members.end(), [&, &key = name](const member& m) { return m.name == key; });
     const auto where = pointer + "/" + json_pointer_token(name);
     if (found == by.members.end()) {
       if (by.closed) return error(permanent::unknown_field, where.substr(0, 200) + ": no such field");
@@ -119,12 +121,15 @@ result<void> check_object(const schema& by, const json_value& value, const std::
     if (auto checked = validate(found->value, inner, where); !checked) return checked;
   }
   for (const auto& m : by.members) {
-    if (m.required && value.find(m.name) == nullptr) return error(permanent::missing_field, pointer + "/" + m.name + ": is required");
+    if (m.required && value.find(m.name) == nullptr)
+      return error(permanent::missing_field, pointer + "/" + m.name + ": is required");
   }
   const auto there = [&](const std::string& name) { return value.find(name) != nullptr; };
   if (std::any_of(by.together.begin(), by.together.end(), there)) {
     for (const auto& name : by.together) {
-      if (!there(name)) return error(permanent::missing_field, pointer + "/" + name + ": " + list_of(by.together) + " stand together or not at all");
+      if (!there(name))
+        return error(permanent::missing_field,
+                     pointer + "/" + name + ": " + list_of(by.together) + " stand together or not at all");
     }
   }
   return {};
@@ -135,7 +140,8 @@ result<void> check_list(const schema& by, const json_value& value, const std::st
     return malformed(pointer, "has at most " + std::to_string(*by.most) + " elements");
   }
   for (std::size_t i = 0; i < value.elements.size(); ++i) {
-    if (auto checked = validate(by.element.front(), value.elements[i], pointer + "/" + std::to_string(i)); !checked) return checked;
+    if (auto checked = validate(by.element.front(), value.elements[i], pointer + "/" + std::to_string(i)); !checked)
+      return checked;
   }
   return {};
 }
@@ -291,7 +297,8 @@ result<void> validate(const schema& by, const json_value& value, const std::stri
   if (!value.is(kind_of(by.what))) {
     const bool money = by.rule == text_rule::decimal && value.is(json_value::kind::number);
     return malformed(pointer, money ? std::string("is a decimal in a string, never a float")
-                                    : "is " + std::string(json_type_name(kind_of(by.what))) + ", not " + std::string(json_type_name(value.type)));
+                                    : "is " + std::string(json_type_name(kind_of(by.what))) + ", not " +
+                                          std::string(json_type_name(value.type)));
   }
   switch (by.what) {
     case form::text: return check_text(by, value.text, pointer);

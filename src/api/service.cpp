@@ -22,7 +22,8 @@ bool is_json_type(const http::header_list& headers) {
   if (!given || given->empty()) return true;
   std::string type(given->substr(0, given->find(';')));
   while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.pop_back();
-  std::transform(type.begin(), type.end(), type.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(type.begin(), type.end(), type.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   return type == "application/json";
 }
 
@@ -63,7 +64,8 @@ struct api_service::impl {
   inside in;
 };
 
-std::optional<http::response> api_service::impl::look(const http::request& head, const config::settings& settings, found& out) const {
+std::optional<http::response> api_service::impl::look(const http::request& head, const config::settings& settings,
+                                                      found& out) const {
   http::problem_context context;
   context.trace_id = head.trace_id;
   auto routed = routes().by_path.match(head.method, head.path);
@@ -83,7 +85,8 @@ std::optional<http::response> api_service::impl::look(const http::request& head,
   }
   if (!open) {
     const bool as_client = out.at->who.client && out.who.role == config::role::client;
-    if (auto allowed = http::require_role(out.who, out.at->who.least); !allowed && !as_client) return http::problem(allowed.error(), context);
+    if (auto allowed = http::require_role(out.who, out.at->who.least); !allowed && !as_client)
+      return http::problem(allowed.error(), context);
     if (out.at->who.payload) {
       if (auto allowed = http::require_payload(out.who); !allowed) return http::problem(allowed.error(), context);
     }
@@ -110,7 +113,8 @@ result<void> api_service::impl::take_query(call& of) const {
       of.metadata.emplace_back(key, std::move(value));
       continue;
     }
-    const auto known = std::find_if(of.at.query.begin(), of.at.query.end(), [&, &key = name](const member& m) { return m.name == key; });
+    const auto known =
+        std::find_if(of.at.query.begin(), of.at.query.end(), [&, &key = name](const member& m) { return m.name == key; });
     if (known == of.at.query.end()) return error(permanent::unknown_field, name.substr(0, 100) + ": no such parameter");
     if (of.query.contains(name)) return error(permanent::malformed_field, name + ": stands twice");
     if (auto checked = validate_text(known->value, value, name); !checked) return checked;

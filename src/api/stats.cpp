@@ -26,7 +26,10 @@ boost::asio::awaitable<http::response> read_stats(inside& in, call& of) {
     out.begin_object().text("provider", c.provider).text("state", c.state).number("count", c.count).end_object();
   }
   out.end_array();
-  out.number("reviews_open", found->reviews_open).number("failed_callbacks", found->failed_callbacks).number("parked", found->parked).end_object();
+  out.number("reviews_open", found->reviews_open)
+      .number("failed_callbacks", found->failed_callbacks)
+      .number("parked", found->parked)
+      .end_object();
   in.statistics = out.take();
   in.statistics_until = std::chrono::steady_clock::now() + kept;
   co_return answer_text(in.statistics);
@@ -41,17 +44,20 @@ void add_stats(endpoint_table& to) {
   e.id = "readStats";
   e.tag = "operations";
   e.summary = "Counts of operations by provider and state, and of what waits for a person.";
-  e.answers = {{200, "The counts, at most five seconds old.",
-                object({
-                    required("as_of", instant()),
-                    required("exact", about(boolean(), "False: there is too much to count, and this is scaled up from a sample.")),
-                    required("operations", list(object({required("provider", string()), required("state", string()), required("count", integer())}))),
-                    required("reviews_open", integer()),
-                    required("failed_callbacks", integer()),
-                    required("parked", about(integer(), "Callbacks that wait for their operation.")),
-                }),
-                "application/json",
-                {}}};
+  e.answers = {
+      {200,
+       "The counts, at most five seconds old.",
+       object({
+           required("as_of", instant()),
+           required("exact", about(boolean(), "False: there is too much to count, and this is scaled up from a sample.")),
+           required("operations",
+                    list(object({required("provider", string()), required("state", string()), required("count", integer())}))),
+           required("reviews_open", integer()),
+           required("failed_callbacks", integer()),
+           required("parked", about(integer(), "Callbacks that wait for their operation.")),
+       }),
+       "application/json",
+       {}}};
   e.run = read_stats;
   to.endpoints.push_back(std::move(e));
 }

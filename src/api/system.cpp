@@ -41,8 +41,8 @@ schema callback_answer() {
   return object({
       optional("delivery_id", text(text_rule::uuid)),
       optional("request_id", string()),
-      required("disposition", one_of({"applied", "redundant", "partial", "duplicate", "stale", "parked", "review", "conflict", "unmapped", "unprocessable",
-                                      "unknown_operation", "ignored"})),
+      required("disposition", one_of({"applied", "redundant", "partial", "duplicate", "stale", "parked", "review", "conflict",
+                                      "unmapped", "unprocessable", "unknown_operation", "ignored"})),
       optional("state", string()),
   });
 }
@@ -62,22 +62,30 @@ void add_system(endpoint_table& to) {
   live.answers = {{200, "It runs.", map(), "application/json", {}}};
   to.endpoints.push_back(std::move(live));
 
-  auto ready = open("GET", "/readyz", "readReadiness", "200 when a callback could be recorded now, else 503 with the reasons. On both listeners.", read_readyz);
+  auto ready = open("GET", "/readyz", "readReadiness",
+                    "200 when a callback could be recorded now, else 503 with the reasons. On both listeners.", read_readyz);
   ready.answers = {{200, "It is ready.", map(), "application/json", {}}};
   to.endpoints.push_back(std::move(ready));
 
   to.schemas.emplace_back("CallbackAnswer", callback_answer());
-  auto callback = open("POST", "/callbacks/{provider}", "receiveCallback",
-                       "A provider's callback, on the callbacks listener: authenticated by its signature over the raw bytes.", nullptr);
+  auto callback =
+      open("POST", "/callbacks/{provider}", "receiveCallback",
+           "A provider's callback, on the callbacks listener: authenticated by its signature over the raw bytes.", nullptr);
   callback.tag = "callbacks";
-  const auto replayed = optional("Idempotent-Replayed", about(one_of({"true"}), "The same key and content again: the first answer's result."));
+  const auto replayed =
+      optional("Idempotent-Replayed", about(one_of({"true"}), "The same key and content again: the first answer's result."));
   callback.answers = {
-      {200, "Recorded, or ignored by rule. `disposition` says which; providers may be configured to get a literal body, or none.", any(), "*/*", {replayed}},
+      {200,
+       "Recorded, or ignored by rule. `disposition` says which; providers may be configured to get a literal body, or none.",
+       any(),
+       "*/*",
+       {replayed}},
       {202, "Recorded: parked until its operation is registered, or not in the provider's map.", any(), "*/*", {replayed}},
   };
   to.endpoints.push_back(std::move(callback));
 
-  auto handshake = open("GET", "/callbacks/{provider}", "answerHandshake", "The verification request of a provider that has one.", nullptr);
+  auto handshake =
+      open("GET", "/callbacks/{provider}", "answerHandshake", "The verification request of a provider that has one.", nullptr);
   handshake.tag = "callbacks";
   handshake.answers = {{200, "The challenge, echoed.", std::nullopt, "text/plain", {}}};
   to.endpoints.push_back(std::move(handshake));

@@ -33,8 +33,8 @@ awaitable<http::response> read_timeline(inside& in, call& of) {
 schema entry_schema() {
   return object({
       required("at", instant()),
-      required("kind", one_of({"accepted", "delivery", "transition", "notification", "status_check", "reconciliation", "review", "correction", "replay",
-                               "payload_access"})),
+      required("kind", one_of({"accepted", "delivery", "transition", "notification", "status_check", "reconciliation", "review",
+                               "correction", "replay", "payload_access"})),
       required("actor", about(string(), "Provider, name of an API token, or recibo itself.")),
       optional("sequence", about(integer(), "Number of the audit row.")),
       optional("delivery_id", text(text_rule::uuid)),

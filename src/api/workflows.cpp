@@ -12,7 +12,12 @@ void write_workflow(json_writer& out, const transition::workflow& table) {
   out.begin_object().text("name", table.name()).text("digest", to_hex(binary(table.digest()))).text("initial", table.initial());
   out.key("states").begin_array();
   for (const auto& s : table.states()) {
-    out.begin_object().text("name", s.name).text("label", s.label).flag("terminal", s.terminal).flag("done", s.done).text_or_null("owner", s.owner);
+    out.begin_object()
+        .text("name", s.name)
+        .text("label", s.label)
+        .flag("terminal", s.terminal)
+        .flag("done", s.done)
+        .text_or_null("owner", s.owner);
     out.key("limit");
     if (s.limit) {
       out.begin_object().number("after_s", s.limit->after.count()).text("event", s.limit->event).end_object();
@@ -54,10 +59,11 @@ schema workflow_schema() {
       required("name", string()),
       required("digest", about(string(), "SHA-256 of the table: operations keep the one they were accepted under.")),
       required("initial", string()),
-      required("states", list(object({required("name", string()), required("label", string()), required("terminal", boolean()), required("done", boolean()),
-                                      or_null("owner", string()), or_null("limit", limit)}))),
+      required("states", list(object({required("name", string()), required("label", string()), required("terminal", boolean()),
+                                      required("done", boolean()), or_null("owner", string()), or_null("limit", limit)}))),
       required("transitions", list(object({required("from", string()), required("event", string()), required("to", string()),
-                                           required("by", list(one_of({"provider", "client", "operator", "clock"}))), or_null("evidence", string())}))),
+                                           required("by", list(one_of({"provider", "client", "operator", "clock"}))),
+                                           or_null("evidence", string())}))),
       required("_links", object({required("self", string())})),
   });
 }

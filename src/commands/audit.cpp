@@ -32,7 +32,8 @@ void print(std::ostream& to, bool json, const evidence::violation& v) {
   }
 }
 
-boost::asio::awaitable<result<evidence::verify_report>> verify(boost::asio::any_io_executor executor, secret url, const wishes& w, std::ostream& out) {
+boost::asio::awaitable<result<evidence::verify_report>> verify(boost::asio::any_io_executor executor, secret url, const wishes& w,
+                                                               std::ostream& out) {
   postgres::session_options how;
   how.statement_timeout = std::chrono::milliseconds(0);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -61,7 +62,10 @@ int run_verify(context& ctx, const wishes& w) {
   if (!report->found) return unknown();
   if (w.json) {
     json_writer line;
-    line.begin_object().number("operations", report->operations).number("facts", report->facts).number("retired", report->retired);
+    line.begin_object()
+        .number("operations", report->operations)
+        .number("facts", report->facts)
+        .number("retired", report->retired);
     line.number("violations", report->violations).flag("holds", report->violations == 0).end_object();
     *ctx.out << line.str() << '\n';
   } else {

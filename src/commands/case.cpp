@@ -28,7 +28,8 @@ struct found {
   storage::case_facts facts;
 };
 
-boost::asio::awaitable<result<found>> read(postgres::pool& pool, std::shared_ptr<const config::settings> settings, std::string request_id) {
+boost::asio::awaitable<result<found>> read(postgres::pool& pool, std::shared_ptr<const config::settings> settings,
+                                           std::string request_id) {
   const auto until = std::chrono::steady_clock::now() + patience;
   found out;
   if (!check_request_id(request_id)) co_return out;
@@ -83,7 +84,8 @@ int show(context& ctx, const wishes& w) {
 void add_case(CLI::App& app, context& ctx) {
   const auto w = std::make_shared<wishes>();
   CLI::App* const command = app.add_subcommand("case", "Show one case: what is true now, what happened, what may be done");
-  command->add_option("request_id", w->request_id, "Request ID of the operation (put -- before one that begins with a dash)")->required();
+  command->add_option("request_id", w->request_id, "Request ID of the operation (put -- before one that begins with a dash)")
+      ->required();
   command->add_flag("--json", w->json, "As JSON, for programs");
   command->callback([&ctx, w] { ctx.exit_code = show(ctx, *w); });
 }

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <ostream>
 
 namespace recibo::commands {
@@ -41,7 +42,9 @@ std::shared_ptr<const config::settings> load_settings(context& ctx, bool needs_d
 int run_app(CLI::App& app, context& ctx, int argc, const char* const* argv) {
   add_config_option(app, ctx);
   // CLI11 would only say that a command is missing.
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+  const auto commands = app.get_subcommands({});
+  const auto is_named = [&](const CLI::App* one) { return one->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && std::none_of(commands.begin(), commands.end(), is_named)) {
     *ctx.err << "recibo: no command is called \"" << argv[1] << "\"; see recibo --help\n";
     return exit_wrong;
   }

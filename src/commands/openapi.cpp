@@ -10,7 +10,9 @@
 namespace recibo::commands {
 
 void add_openapi(CLI::App& app, context& ctx) {
-  app.add_subcommand("openapi", "Print the OpenAPI document of the API")->callback([&ctx] { *ctx.out << api::openapi_json() << '\n'; });
+  app.add_subcommand("openapi", "Print the OpenAPI document of the API")->callback([&ctx] {
+    *ctx.out << api::openapi_json() << '\n';
+  });
 }
 
 }  // namespace recibo::commands

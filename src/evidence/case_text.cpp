@@ -46,7 +46,8 @@ std::string joined(const std::vector<std::string_view>& words) {
 std::string sentence(const timeline_entry& e) {
   switch (e.what) {
     case kind::accepted: return "from " + shown(e.actor);
-    case kind::payload_access: return shown(e.actor) + " looked at the payload of " + (e.delivery ? recibo::to_string(*e.delivery) : "");
+    case kind::payload_access:
+      return shown(e.actor) + " looked at the payload of " + (e.delivery ? recibo::to_string(*e.delivery) : "");
     case kind::delivery: {
       std::string out = e.disposition.empty() ? std::string("(retired)") : e.disposition;
       if (e.count > 0) return out + ", " + std::to_string(e.count) + " more times, key " + shown(e.key);
@@ -74,7 +75,8 @@ std::string sentence(const timeline_entry& e) {
 
 }  // namespace
 
-std::string draw_case(const storage::operation_view& o, const judged_by& by, const std::vector<timeline_entry>& timeline, bool complete) {
+std::string draw_case(const storage::operation_view& o, const judged_by& by, const std::vector<timeline_entry>& timeline,
+                      bool complete) {
   const auto* state = by.table.find_state(o.state);
   std::string out;
   line(out, "request_id", o.request_id);

@@ -26,7 +26,8 @@ std::string encode_segment(std::string_view text) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
-    const bool unreserved = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
+    const bool unreserved = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' ||
+                            c == '_' || c == '~';
     if (unreserved) {
       out += c;
     } else {
@@ -46,7 +47,8 @@ void write_retry(json_writer& out, const storage::operation_view& o, const trans
 
 const transition::limit* limit_of(std::string_view state, std::string_view provider, const judged_by& by) {
   if (const auto p = by.settings.providers.find(provider); p != by.settings.providers.end()) {
-    if (const auto own = p->second.limits.find(state); own != p->second.limits.end()) return own->second ? &*own->second : nullptr;
+    if (const auto own = p->second.limits.find(state); own != p->second.limits.end())
+      return own->second ? &*own->second : nullptr;
   }
   const auto& limit = state_of(by.table, state).limit;
   return limit ? &*limit : nullptr;
@@ -137,7 +139,10 @@ void write_operation(json_writer& out, const storage::operation_view& o, const j
 void write_status(json_writer& out, const storage::operation_view& o, const transition::workflow& table) {
   const auto& state = state_of(table, o.state);
   out.begin_object();
-  out.text("request_id", o.request_id).text("label", label_of(table, o.state)).flag("terminal", state.terminal).flag("done", state.done);
+  out.text("request_id", o.request_id)
+      .text("label", label_of(table, o.state))
+      .flag("terminal", state.terminal)
+      .flag("done", state.done);
   out.time("accepted_at", o.accepted_at).time("updated_at", o.updated_at);
   write_retry(out, o, table);
   out.end_object();

@@ -54,8 +54,11 @@ awaitable<result<void>> verification::load_workflows() {
   if (!all) co_return all.error();
   for (const auto& w : *all) {
     auto table = transition::workflow::parse(w.definition);
-    const bool sound = table && table->digest() == w.digest && table->version_key() == w.version_key && sha256(w.definition) == w.digest && table->name() == w.name;
-    if (!sound) report("", "workflows", "the stored version " + std::to_string(w.version_key) + " of " + w.name + " is not what its digest says");
+    const bool sound = table && table->digest() == w.digest && table->version_key() == w.version_key &&
+                       sha256(w.definition) == w.digest && table->name() == w.name;
+    if (!sound)
+      report("", "workflows",
+             "the stored version " + std::to_string(w.version_key) + " of " + w.name + " is not what its digest says");
     if (table) tables_.emplace(w.version_key, std::make_shared<const transition::workflow>(std::move(*table)));
   }
   co_return result<void>();
@@ -170,7 +173,8 @@ awaitable<result<verify_report>> verification::run() {
 
 }  // namespace
 
-awaitable<result<verify_report>> verify_evidence(postgres::connection& on, verify_options how, std::function<void(const violation&)> tell) {
+awaitable<result<verify_report>> verify_evidence(postgres::connection& on, verify_options how,
+                                                 std::function<void(const violation&)> tell) {
   verification v(on, how, tell);
   co_return co_await v.run();
 }

@@ -34,8 +34,8 @@ std::string quoted(std::string_view word) { return "'" + std::string(word) + "'"
 
 }  // namespace
 
-operation_checker::operation_checker(const storage::verify_operation& o, const transition::workflow* table, const storage::horizon& oldest,
-                                     teller tell)
+operation_checker::operation_checker(const storage::verify_operation& o, const transition::workflow* table,
+                                     const storage::horizon& oldest, teller tell)
     : operation_(o), table_(table), oldest_(oldest), tell_(std::move(tell)), chain_(o.id) {
   if (table_ == nullptr) {
     tell_("workflows", "its workflow version is not on record");
@@ -69,7 +69,8 @@ void operation_checker::next(const verify_fact& f) {
 void operation_checker::check_accept(const verify_fact& f) {
   if (f.sequence != first_sequence) tell_at(f, "chain", "an operation is accepted once, with its first fact");
   accepted_at_ = f.at;
-  if (operation_.registered && f.actor != operation_.client) tell_at(f, "registration", "the actor is not the client of the registration");
+  if (operation_.registered && f.actor != operation_.client)
+    tell_at(f, "registration", "the actor is not the client of the registration");
   if (f.has_transition) tell_at(f, "transitions", "an acceptance moved something");
 }
 
@@ -83,11 +84,13 @@ void operation_checker::check_delivery(const verify_fact& f) {
     return tell_at(f, "deliveries", "delivery " + to_string(*f.delivery) + " does not exist");
   }
   const auto id = to_string(*f.delivery);
-  if (f.delivery_operation && *f.delivery_operation != operation_.id) tell_at(f, "deliveries", "delivery " + id + " is of another operation");
+  if (f.delivery_operation && *f.delivery_operation != operation_.id)
+    tell_at(f, "deliveries", "delivery " + id + " is of another operation");
   if (f.provider != operation_.provider) tell_at(f, "deliveries", "delivery " + id + " is of another provider");
   if (f.actor != f.provider) tell_at(f, "deliveries", "the actor is not the provider of the delivery");
   const auto apart = uuid_v7_time(f.delivery->bytes) - f.received_at;
-  if (apart > id_tolerance || apart < -id_tolerance) tell_at(f, "deliveries", "delivery " + id + " was received at another time than its ID says");
+  if (apart > id_tolerance || apart < -id_tolerance)
+    tell_at(f, "deliveries", "delivery " + id + " was received at another time than its ID says");
   if (!f.has_payload) {
     if (!(f.payload < oldest_.payloads)) tell_at(f, "payloads", "the payload of delivery " + id + " does not exist");
   } else if (f.payload_digest != f.body_digest) {
@@ -103,17 +106,20 @@ void operation_checker::check_claim(const verify_fact& f) {
   const auto word = transition::parse_disposition(f.disposition);
   if (!word) return tell_at(f, "deliveries", "delivery " + id + " has a disposition that is not known");
   if (transition::claims_key(*word)) {
-    if (f.key_holder != f.delivery) tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and does not hold its key");
+    if (f.key_holder != f.delivery)
+      tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and does not hold its key");
   } else if (*word == transition::disposition::duplicate || *word == transition::disposition::conflict) {
     if (!f.key_holder) tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and nobody holds its key");
-    if (f.key_holder == f.delivery) tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and holds the key");
+    if (f.key_holder == f.delivery)
+      tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and holds the key");
   }
 }
 
 void operation_checker::check_event(const verify_fact& f) {
   if (!f.has_transition) return tell_at(f, "transitions", "an event moved nothing");
   if (f.transition_actor != f.actor) tell_at(f, "transitions", "the transition has another actor");
-  if (f.actor_kind == transition::to_string(transition::actor_kind::provider)) tell_at(f, "transitions", "a provider's event came without a delivery");
+  if (f.actor_kind == transition::to_string(transition::actor_kind::provider))
+    tell_at(f, "transitions", "a provider's event came without a delivery");
 }
 
 // Invariant 3: the table allows the move, from where the operation or item stood.
@@ -128,13 +134,16 @@ void operation_checker::check_move(const verify_fact& f) {
   }
   if (table_ == nullptr) return;
   auto& at = f.item_id.empty() ? now_ : items_.try_emplace(f.item_id, position{table_->initial(), 0}).first->second;
-  if (f.from != at.state) tell_at(f, "transitions", "it moves from " + quoted(f.from) + " while the state was " + quoted(at.state));
-  if (f.version != at.version + 1) tell_at(f, "transitions", "version " + std::to_string(f.version) + " follows " + std::to_string(at.version));
+  if (f.from != at.state)
+    tell_at(f, "transitions", "it moves from " + quoted(f.from) + " while the state was " + quoted(at.state));
+  if (f.version != at.version + 1)
+    tell_at(f, "transitions", "version " + std::to_string(f.version) + " follows " + std::to_string(at.version));
   const auto* move = table_->find_move(f.from, f.event);
   const auto who = transition::parse_actor_kind(f.actor_kind);
   if (move == nullptr || move->to != f.to) {
     tell_at(f, "transitions", "the table has no move from " + quoted(f.from) + " by " + quoted(f.event) + " to " + quoted(f.to));
-  } else if (!who || (!move->permits(*who) && !(*who == transition::actor_kind::operator_ && move->permits(transition::actor_kind::client)))) {
+  } else if (!who || (!move->permits(*who) &&
+                      !(*who == transition::actor_kind::operator_ && move->permits(transition::actor_kind::client)))) {
     tell_at(f, "transitions", "the table does not allow " + quoted(f.event) + " to a " + f.actor_kind);
   } else if (!move->evidence.empty() && f.kind == kind_event && *who != transition::actor_kind::clock && f.evidence.empty()) {
     tell_at(f, "transitions", "the table asks for evidence and there is none");
@@ -146,7 +155,9 @@ void operation_checker::check_move(const verify_fact& f) {
 // Invariant 4.
 void operation_checker::check_outbox(const verify_fact& f) {
   if (f.has_transition && f.outbox_rows != f.notifications) {
-    tell_at(f, "outbox", std::to_string(f.notifications) + " notifications were written with the transition, and there are " + std::to_string(f.outbox_rows));
+    tell_at(f, "outbox",
+            std::to_string(f.notifications) + " notifications were written with the transition, and there are " +
+                std::to_string(f.outbox_rows));
   }
   if (f.outbox_strangers > 0) tell_at(f, "outbox", "a notification of another type than the fact's");
 }
@@ -214,7 +225,8 @@ void operation_checker::check_registration(const std::vector<storage::verify_ite
   const auto& o = operation_;
   if (!o.registered) return tell_("registration", "it has no registration");
   if (o.client.empty()) {
-    if (callback_intent_digest(o.provider, o.request_id) != o.intent) tell_("registration", "what a callback registered is not what its intent says");
+    if (callback_intent_digest(o.provider, o.request_id) != o.intent)
+      tell_("registration", "what a callback registered is not what its intent says");
     return;
   }
   const auto metadata = canonical_json(o.metadata);
@@ -259,18 +271,22 @@ void operation_checker::finish(const std::vector<storage::verify_item>& items) {
     if (const auto why = chain_.finish(o.sequence, o.chain_hash)) tell_("chain", *why);
   }
   if (o.review_open != o.has_open_review) {
-    tell_("references", o.review_open ? "review_open is set and no review is open" : "a review is open and review_open is not set");
+    tell_("references",
+          o.review_open ? "review_open is set and no review is open" : "a review is open and review_open is not set");
   }
   if (table_ == nullptr) return;
-  if (o.state != now_.state) tell_("transitions", "the state is " + quoted(o.state) + ", its transitions lead to " + quoted(now_.state));
+  if (o.state != now_.state)
+    tell_("transitions", "the state is " + quoted(o.state) + ", its transitions lead to " + quoted(now_.state));
   if (o.version != now_.version) {
-    tell_("transitions", "the version is " + std::to_string(o.version) + ", it has " + std::to_string(now_.version) + " transitions");
+    tell_("transitions",
+          "the version is " + std::to_string(o.version) + ", it has " + std::to_string(now_.version) + " transitions");
   }
   for (const auto& i : items) {
     const auto moved = items_.find(i.item_id);
     const position at = moved == items_.end() ? position{table_->initial(), 0} : moved->second;
     if (i.state != at.state || i.version != at.version) {
-      tell_("transitions", "item " + quoted(i.item_id) + " is " + quoted(i.state) + ", its transitions lead to " + quoted(at.state));
+      tell_("transitions",
+            "item " + quoted(i.item_id) + " is " + quoted(i.state) + ", its transitions lead to " + quoted(at.state));
     }
     if (moved != items_.end()) items_.erase(moved);
   }

@@ -19,7 +19,8 @@ class operation_checker {
   using teller = std::function<void(std::string_view rule, std::string what)>;
 
   // All that is given outlives it. `table` is nullptr where the operation's workflow version is not on record.
-  operation_checker(const storage::verify_operation& o, const transition::workflow* table, const storage::horizon& oldest, teller tell);
+  operation_checker(const storage::verify_operation& o, const transition::workflow* table, const storage::horizon& oldest,
+                    teller tell);
 
   // The audit rows in the order of their sequence; then, once, the end. `items` are those of the operation.
   void next(const storage::verify_fact& f);

@@ -137,7 +137,11 @@ void write_timeline_entry(json_writer& out, const timeline_entry& e) {
       if (e.count > 0) out.number("count", e.count);
       break;
     case kind::transition:
-      out.text("event", e.event).text("from", e.from).text("to", e.to).number("version", e.version).text("actor_kind", e.actor_kind);
+      out.text("event", e.event)
+          .text("from", e.from)
+          .text("to", e.to)
+          .number("version", e.version)
+          .text("actor_kind", e.actor_kind);
       if (!e.item_id.empty()) out.text("item_id", e.item_id);
       if (!e.reason.empty()) out.text("reason", e.reason);
       if (!e.evidence.empty()) out.raw("evidence", e.evidence);

@@ -29,7 +29,8 @@ awaitable<result<workflow_ptr>> workflow_library::get(postgres::pool& pool, std:
   co_return shared;
 }
 
-awaitable<result<std::vector<workflow_ptr>>> workflow_library::all(postgres::pool& pool, std::shared_ptr<const config::settings> settings,
+awaitable<result<std::vector<workflow_ptr>>> workflow_library::all(postgres::pool& pool,
+                                                                   std::shared_ptr<const config::settings> settings,
                                                                    postgres::deadline until) {
   auto versions = co_await storage::list_workflow_versions(pool, until);
   if (!versions) co_return versions.error();

@@ -329,10 +329,12 @@ boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entri
 
   const auto at = steady_clock::now();
   if (entries.size() > 1 && !desk_.too_many_culprits(at)) co_return end::split;
+  // Class 22 quotes the value that it is about, which is the sender's: its message stays out of the log (R29).
+  const bool quotes = o.refused->sqlstate.starts_with("22");
   log::error("database refused", {{"part", "recorder"},
                                   {"sqlstate", o.refused->sqlstate},
                                   {"constraint", o.refused->constraint},
-                                  {"message", o.refused->message},
+                                  {"message", quotes ? std::string_view() : std::string_view(o.refused->message)},
                                   {"entries", entries.size()}});
   if (entries.size() > 1) {
     finish_all(entries, error(transient::our_fault, "recording fails repeatedly"));

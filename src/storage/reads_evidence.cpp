@@ -57,7 +57,8 @@ const statement list_of_operation{
     "WITH c AS MATERIALIZED (SELECT a.delivery AS id FROM recibo.audit a "
     "WHERE a.operation = (SELECT n.id FROM recibo.operations n WHERE n.request_id = $6) AND a.kind = 'delivery' "
     "UNION SELECT f.delivery FROM recibo.failed_callbacks f WHERE f.request_id = $6 "
-    "UNION SELECT i.parked FROM recibo.parked_identities i WHERE i.provider = ANY($7) AND i.kind = 'request_id' AND i.identity = $6), "
+    "UNION SELECT i.parked FROM recibo.parked_identities i WHERE i.provider = ANY($7) AND i.kind = 'request_id' AND i.identity = "
+    "$6), "
     "w AS MATERIALIZED (SELECT s.id, s.provider, s.disposition FROM c JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id "
     "= c.id LIMIT 1) s "
     "ON true WHERE s.id < $1 ORDER BY s.id DESC LIMIT $2), " +

@@ -110,7 +110,8 @@ const statement select_strays{
     ") s JOIN recibo.operations o ON o.id = s.operation ORDER BY s.operation LIMIT 1000",
     {oid::uuid, oid::uuid, oid::uuid}};
 
-// $1, $2: oldest delivery and payload; $3: seconds of grace for what a replica has to come back to. Every statement takes all three.
+// $1, $2: oldest delivery and payload; $3: seconds of grace for what a replica has to come back to. Every statement takes all
+// three.
 statement whole_statement(const char* name, const std::string& body) {
   const std::string used = "($1::uuid IS NULL OR $2::uuid IS NULL OR $3::bigint IS NULL)";
   return {std::string("verify_whole_") + name,
@@ -178,34 +179,39 @@ const statement failed_deliveries =
                     "f.disposition END");
 
 // A parked callback waits, or an operation's history tells what became of it: gone is lost (R11).
-const statement lost_parked = whole_statement(
-    "lost_parked",
-    "SELECT d.request_id, NULL::uuid AS operation, format('delivery %s was %s, and neither waits nor is part of an operation', d.id, d.disposition) AS what "
-    "FROM recibo.deliveries d WHERE d.operation IS NULL AND d.disposition IN ('parked', 'conflict') "
-    "AND NOT EXISTS (SELECT FROM recibo.parked p WHERE p.id = d.id) "
-    "AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.delivery = d.id AND a.kind = 'delivery')");
+const statement lost_parked =
+    whole_statement("lost_parked",
+                    "SELECT d.request_id, NULL::uuid AS operation, format('delivery %s was %s, and neither waits nor is part of "
+                    "an operation', d.id, d.disposition) AS what "
+                    "FROM recibo.deliveries d WHERE d.operation IS NULL AND d.disposition IN ('parked', 'conflict') "
+                    "AND NOT EXISTS (SELECT FROM recibo.parked p WHERE p.id = d.id) "
+                    "AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.delivery = d.id AND a.kind = 'delivery')");
 
 const statement parked_deliveries = whole_statement(
     "parked_deliveries",
-    "SELECT p.request_id, NULL::uuid AS operation, format('parked callback %s: %s', p.id, CASE WHEN d.id IS NULL THEN 'its delivery does not exist' "
+    "SELECT p.request_id, NULL::uuid AS operation, format('parked callback %s: %s', p.id, CASE WHEN d.id IS NULL THEN 'its "
+    "delivery does not exist' "
     "WHEN a.kind IS NOT NULL THEN 'it is part of an operation already' ELSE 'its delivery says otherwise' END) AS what "
     "FROM recibo.parked p LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = p.id LIMIT 1) d ON true "
     "LEFT JOIN recibo.audit a ON a.delivery = p.id AND a.kind = 'delivery' "
-    "WHERE CASE WHEN d.id IS NULL THEN p.id >= $1 ELSE a.kind IS NOT NULL OR d.key IS DISTINCT FROM p.key OR d.body_digest <> p.body_digest "
+    "WHERE CASE WHEN d.id IS NULL THEN p.id >= $1 ELSE a.kind IS NOT NULL OR d.key IS DISTINCT FROM p.key OR d.body_digest <> "
+    "p.body_digest "
     "OR d.disposition <> p.disposition OR d.answer_status <> p.answer_status OR d.secret <> p.secret END");
 
-const statement parked_names = whole_statement(
-    "parked_names",
-    "SELECT NULL::text AS request_id, NULL::uuid AS operation, format('a name of parked callback %s, which does not wait', i.parked) AS what "
-    "FROM recibo.parked_identities i LEFT JOIN recibo.parked p ON p.id = i.parked WHERE p.id IS NULL");
+const statement parked_names =
+    whole_statement("parked_names",
+                    "SELECT NULL::text AS request_id, NULL::uuid AS operation, format('a name of parked callback %s, which does "
+                    "not wait', i.parked) AS what "
+                    "FROM recibo.parked_identities i LEFT JOIN recibo.parked p ON p.id = i.parked WHERE p.id IS NULL");
 
 // The backstop has had its time.
-const statement forgotten_parked = whole_statement(
-    "forgotten_parked",
-    "SELECT o.request_id, o.id AS operation, format('parked callback %s waits although its operation exists', p.id) AS what FROM recibo.parked p "
-    "JOIN recibo.operations o ON o.request_id = p.request_id AND o.provider = p.provider "
-    "JOIN recibo.registrations r ON r.operation = o.id "
-    "WHERE p.parked_at < now() - $3 * interval '1 second' AND r.accepted_at < now() - $3 * interval '1 second'");
+const statement forgotten_parked =
+    whole_statement("forgotten_parked",
+                    "SELECT o.request_id, o.id AS operation, format('parked callback %s waits although its operation exists', "
+                    "p.id) AS what FROM recibo.parked p "
+                    "JOIN recibo.operations o ON o.request_id = p.request_id AND o.provider = p.provider "
+                    "JOIN recibo.registrations r ON r.operation = o.id "
+                    "WHERE p.parked_at < now() - $3 * interval '1 second' AND r.accepted_at < now() - $3 * interval '1 second'");
 
 const statement access_deliveries = whole_statement(
     "access_deliveries",

@@ -15,16 +15,16 @@ namespace recibo::accept {
 // What a client asks for. Texts are already of the right form (the API's table has checked them one by one); what needs
 // the configuration, or two fields at once, is checked here.
 struct request {
-  std::string client;                      // name of the API token: the tenant (R35), also when an operator registers
-  std::optional<std::string> request_id;   // kept as given; none: a UUIDv7 is made
+  std::string client;                     // name of the API token: the tenant (R35), also when an operator registers
+  std::optional<std::string> request_id;  // kept as given; none: a UUIDv7 is made
   std::string provider;
-  std::optional<std::string> workflow;     // none: the provider's
+  std::optional<std::string> workflow;  // none: the provider's
   std::string action;
-  std::vector<std::string> references;     // the provider's own, in the order given; repeated ones count once
+  std::vector<std::string> references;  // the provider's own, in the order given; repeated ones count once
   std::optional<std::string> amount, currency;
   std::optional<sys_micros> deadline;
-  std::vector<std::string> items;          // item IDs
-  std::string metadata = "{}";             // canonical_json() of an object
+  std::vector<std::string> items;  // item IDs
+  std::string metadata = "{}";     // canonical_json() of an object
   std::optional<std::string> idempotency_key;
   std::string trace_id;
 };

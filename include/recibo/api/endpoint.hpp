@@ -21,33 +21,33 @@ using handler = boost::asio::awaitable<http::response> (*)(inside& in, call& of)
 
 // Who may call an endpoint.
 struct access {
-  bool open = false;                              // nobody needs a token
+  bool open = false;  // nobody needs a token
   config::role least = config::role::reader;
-  bool client = false;                            // role `client` too, for what is its own
-  bool payload = false;                           // and only with the permission `payload`
+  bool client = false;   // role `client` too, for what is its own
+  bool payload = false;  // and only with the permission `payload`
 };
 
 struct answer {
   int status = 200;
   std::string about;
-  std::optional<schema> body;                     // none: no body, or one that is no JSON
+  std::optional<schema> body;  // none: no body, or one that is no JSON
   std::string content_type = "application/json";
-  std::vector<member> headers;                    // required ones are always there
+  std::vector<member> headers;  // required ones are always there
 };
 
 struct endpoint {
   std::string method;
-  std::string path;                               // segments are literal or {name}
-  std::string id;                                 // operationId
+  std::string path;  // segments are literal or {name}
+  std::string id;    // operationId
   std::string tag;
   std::string summary;
   access who;
   std::vector<member> query;
-  bool metadata_filter = false;                   // also takes any metadata.<key>=value
-  std::vector<member> headers;                    // of the request, beside Authorization
+  bool metadata_filter = false;  // also takes any metadata.<key>=value
+  std::vector<member> headers;   // of the request, beside Authorization
   std::optional<schema> body;
-  std::vector<answer> answers;                    // of success; refusals are the same for all: problem+json
-  handler run = nullptr;                          // nullptr: served by the other listener, and only documented here
+  std::vector<answer> answers;  // of success; refusals are the same for all: problem+json
+  handler run = nullptr;        // nullptr: served by the other listener, and only documented here
 };
 
 struct endpoint_table {

@@ -45,11 +45,11 @@ struct schema {
   text_rule rule = text_rule::line;
   // Bytes of a text, value of an integer, elements of a list.
   std::optional<std::int64_t> least, most;
-  std::vector<std::string> words;   // the only texts allowed; empty: any
+  std::vector<std::string> words;  // the only texts allowed; empty: any
   std::vector<member> members;
-  bool closed = false;              // other members than these are refused
-  std::vector<schema> element;      // of a list: one
-  std::string name;                 // of the component
+  bool closed = false;          // other members than these are refused
+  std::vector<schema> element;  // of a list: one
+  std::string name;             // of the component
   std::string about;
   std::vector<std::string> together;  // members that stand together or not at all
 };

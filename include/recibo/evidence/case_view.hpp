@@ -20,8 +20,8 @@ namespace recibo::evidence {
 
 // Who looks: that decides which events are shown as allowed.
 enum class audience {
-  client,    // the service that registered it: a client's events
-  operators, // everybody else: what clients and operators may raise
+  client,     // the service that registered it: a client's events
+  operators,  // everybody else: what clients and operators may raise
 };
 
 // What an operation is judged with: its own workflow version, and its provider's own limits where it is configured.
@@ -51,7 +51,8 @@ retry_advice retry_safe(const storage::operation_view& o, const transition::work
 std::string_view last_stage(const storage::operation_view& o);
 
 // The operation as contract section 5 names its fields. Lists leave the items out.
-void write_operation(json_writer& out, const storage::operation_view& o, const judged_by& by, audience who, bool with_items = true);
+void write_operation(json_writer& out, const storage::operation_view& o, const judged_by& by, audience who,
+                     bool with_items = true);
 void write_item(json_writer& out, const storage::item_view& item, const transition::workflow& table);
 // The customer-safe words alone (role `support`).
 void write_status(json_writer& out, const storage::operation_view& o, const transition::workflow& table);
@@ -98,7 +99,8 @@ std::vector<timeline_entry> make_timeline(const storage::operation_view& o, cons
 void write_timeline_entry(json_writer& out, const timeline_entry& e);
 
 // One case for a terminal; lines end in LF. Foreign text cannot move the terminal (K30).
-std::string draw_case(const storage::operation_view& o, const judged_by& by, const std::vector<timeline_entry>& timeline, bool complete);
+std::string draw_case(const storage::operation_view& o, const judged_by& by, const std::vector<timeline_entry>& timeline,
+                      bool complete);
 
 // An operation with the table it is judged by; nullopt: no such operation. Errors of the pool.
 struct found_case {

@@ -25,9 +25,9 @@ inline constexpr std::string_view kind_accept = "accept", kind_delivery = "deliv
 // A move of the workflow table, as its row in `transitions` holds it.
 struct moved {
   std::string_view event, from, to;
-  std::int64_t version = 0;   // transitions.version
-  std::string_view item_id;   // empty: the operation moved
-  std::string_view result;    // transitions.result, byte for byte; empty: none
+  std::int64_t version = 0;  // transitions.version
+  std::string_view item_id;  // empty: the operation moved
+  std::string_view result;   // transitions.result, byte for byte; empty: none
 };
 
 // An operation was accepted. The actor of the row is the client.
@@ -50,9 +50,9 @@ struct delivered {
   std::string_view provider;
   delivery_id delivery;
   std::string_view disposition;
-  std::string_view key;       // deliveries.key; empty: none
+  std::string_view key;  // deliveries.key; empty: none
   sha256_digest body_digest{};
-  std::string_view secret;    // name of the secret that verified it
+  std::string_view secret;  // name of the secret that verified it
   int answer_status = 0;
   std::optional<moved> move;
 };
@@ -77,10 +77,10 @@ struct intent {
   std::string_view provider, workflow;  // the workflow by its name: a new version of the table is no other intent
   std::string_view action;
   std::vector<std::string> references;
-  std::string_view amount, currency;    // empty: none
+  std::string_view amount, currency;  // empty: none
   std::optional<sys_micros> deadline;
-  std::vector<std::string> items;       // their IDs
-  std::string_view metadata;            // canonical_json() of an object
+  std::vector<std::string> items;  // their IDs
+  std::string_view metadata;       // canonical_json() of an object
 };
 // SHA-256 over the canonical fields, with a version: registrations.intent.
 sha256_digest intent_digest(intent what);

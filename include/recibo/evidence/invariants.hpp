@@ -24,7 +24,7 @@ struct violation {
 };
 
 struct verify_options {
-  std::optional<std::string> request_id;    // only this operation
+  std::optional<std::string> request_id;  // only this operation
   // A lease may be over, and a parked callback's operation be there, that long before they count as forgotten.
   std::chrono::seconds lease_grace{60};
   int operations_per_page = 200;
@@ -32,7 +32,7 @@ struct verify_options {
 };
 
 struct verify_report {
-  bool found = true;                        // false: there is no operation of that request ID
+  bool found = true;  // false: there is no operation of that request ID
   std::int64_t operations = 0, facts = 0, violations = 0;
   // Facts about deliveries whose month has been retired: only their place in the chain can be checked.
   std::int64_t retired = 0;

@@ -23,7 +23,8 @@ class workflow_library {
   boost::asio::awaitable<result<workflow_ptr>> get(postgres::pool& pool, std::shared_ptr<const config::settings> settings,
                                                    std::int64_t version_key, postgres::deadline until);
   // Every version that any operation may carry.
-  boost::asio::awaitable<result<std::vector<workflow_ptr>>> all(postgres::pool& pool, std::shared_ptr<const config::settings> settings,
+  boost::asio::awaitable<result<std::vector<workflow_ptr>>> all(postgres::pool& pool,
+                                                                std::shared_ptr<const config::settings> settings,
                                                                 postgres::deadline until);
 
  private:

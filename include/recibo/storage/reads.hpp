@@ -44,11 +44,11 @@ struct operation_view {
   sys_micros accepted_at{};
   std::vector<std::string> references;
   std::vector<item_count> items_by_state;
-  std::vector<item_view> items;          // at most items_shown_max; empty in lists
-  std::string result;                    // of the latest transition that has one, JSON text; empty: none
-  bool called_back = false;              // a callback is on record
-  bool notified = false;                 // the latest transition had notifications, and all are delivered
-  sys_micros read_at{};                  // the database's clock: what "overdue" is measured by
+  std::vector<item_view> items;  // at most items_shown_max; empty in lists
+  std::string result;            // of the latest transition that has one, JSON text; empty: none
+  bool called_back = false;      // a callback is on record
+  bool notified = false;         // the latest transition had notifications, and all are delivered
+  sys_micros read_at{};          // the database's clock: what "overdue" is measured by
 };
 
 // nullopt: no such operation. Errors of the pool.
@@ -62,7 +62,8 @@ struct item_query {
   std::int64_t after = -1;  // ordinal
   int limit = 50;
 };
-boost::asio::awaitable<result<std::vector<item_view>>> list_items(postgres::pool& pool, item_query what, postgres::deadline until);
+boost::asio::awaitable<result<std::vector<item_view>>> list_items(postgres::pool& pool, item_query what,
+                                                                  postgres::deadline until);
 
 // A state of a workflow version: how long it may last, and whether it ends the operation.
 struct state_limit {
@@ -94,10 +95,12 @@ struct operation_page {
   // last: then the search used up its time there (filters on what changes have no index, decision 2).
   std::optional<operation_id> next;
 };
-boost::asio::awaitable<result<operation_page>> list_operations(postgres::pool& pool, operation_query what, postgres::deadline until);
+boost::asio::awaitable<result<operation_page>> list_operations(postgres::pool& pool, operation_query what,
+                                                               postgres::deadline until);
 
 // A workflow table by its key; nullopt: not known to the database.
-boost::asio::awaitable<result<std::optional<std::string>>> find_workflow_definition(postgres::pool& pool, std::int64_t version_key,
+boost::asio::awaitable<result<std::optional<std::string>>> find_workflow_definition(postgres::pool& pool,
+                                                                                    std::int64_t version_key,
                                                                                     postgres::deadline until);
 
 struct workflow_version_view {
@@ -105,7 +108,8 @@ struct workflow_version_view {
   std::string name, definition;
   sys_micros first_used_at{};
 };
-boost::asio::awaitable<result<std::vector<workflow_version_view>>> list_workflow_versions(postgres::pool& pool, postgres::deadline until);
+boost::asio::awaitable<result<std::vector<workflow_version_view>>> list_workflow_versions(postgres::pool& pool,
+                                                                                          postgres::deadline until);
 
 // What there is, by provider and state. Exact while the table is small; beyond that scaled up from a sample of its pages,
 // so that it stays cheap however much there is.

@@ -21,11 +21,11 @@ struct delivery_view {
   sys_micros received_at{};
   std::optional<std::string> request_id;  // of its operation, else as the callback said it
   std::optional<operation_id> operation;
-  std::optional<std::string> key;         // length-prefixed fields
+  std::optional<std::string> key;  // length-prefixed fields
   std::optional<std::string> event;
   std::optional<sys_micros> occurred_at;
   std::optional<std::int64_t> provider_sequence;
-  std::string body_digest;                // 32 bytes
+  std::string body_digest;  // 32 bytes
   delivery_id payload;
   std::optional<std::int64_t> payload_size;  // none: purged
   std::optional<std::string> content_type;
@@ -34,7 +34,8 @@ struct delivery_view {
   std::optional<std::string> trace_id;
 };
 
-boost::asio::awaitable<result<std::optional<delivery_view>>> find_delivery(postgres::pool& pool, delivery_id id, postgres::deadline until);
+boost::asio::awaitable<result<std::optional<delivery_view>>> find_delivery(postgres::pool& pool, delivery_id id,
+                                                                           postgres::deadline until);
 
 struct delivery_query {
   std::optional<std::string> provider, request_id, disposition;
@@ -47,7 +48,8 @@ struct delivery_page {
   std::vector<delivery_view> deliveries;  // newest first
   std::optional<delivery_id> next;        // as operation_page::next
 };
-boost::asio::awaitable<result<delivery_page>> list_deliveries(postgres::pool& pool, delivery_query what, postgres::deadline until);
+boost::asio::awaitable<result<delivery_page>> list_deliveries(postgres::pool& pool, delivery_query what,
+                                                              postgres::deadline until);
 
 // The raw body; nullopt: purged.
 boost::asio::awaitable<result<std::optional<std::string>>> read_payload(postgres::pool& pool, delivery_id payload,
@@ -68,14 +70,16 @@ struct review_view {
   std::optional<std::string> body_digest, first_body_digest;
 };
 
-boost::asio::awaitable<result<std::optional<review_view>>> find_review(postgres::pool& pool, review_id id, postgres::deadline until);
+boost::asio::awaitable<result<std::optional<review_view>>> find_review(postgres::pool& pool, review_id id,
+                                                                       postgres::deadline until);
 
 struct review_query {
   std::optional<std::string> status, provider, request_id;
   std::optional<review_id> after;
   int limit = 50;
 };
-boost::asio::awaitable<result<std::vector<review_view>>> list_reviews(postgres::pool& pool, review_query what, postgres::deadline until);
+boost::asio::awaitable<result<std::vector<review_view>>> list_reviews(postgres::pool& pool, review_query what,
+                                                                      postgres::deadline until);
 
 struct failed_view {
   failed_callback_id id;

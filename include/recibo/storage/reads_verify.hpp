@@ -53,8 +53,8 @@ struct verify_fact {
   sys_micros received_at{};
   delivery_id payload;
   bool has_payload = false;
-  sha256_digest payload_digest{};            // recomputed from the stored bytes
-  std::optional<delivery_id> key_holder;     // of the claim on its key
+  sha256_digest payload_digest{};         // recomputed from the stored bytes
+  std::optional<delivery_id> key_holder;  // of the claim on its key
   // Of the transition with the same sequence; false where there is none.
   bool has_transition = false;
   std::int64_t version = 0, notifications = 0;
@@ -63,7 +63,7 @@ struct verify_fact {
   std::optional<delivery_id> transition_delivery;
   // Outbox rows with the same sequence, and how many of them have a type that does not belong to the fact.
   std::int64_t outbox_rows = 0, outbox_strangers = 0;
-  bool access_recorded = false;              // a row of payload_accesses says the same
+  bool access_recorded = false;  // a row of payload_accesses says the same
 };
 
 struct verify_item {
@@ -112,12 +112,14 @@ class verify_reader {
   boost::asio::awaitable<result<std::vector<verify_operation>>> operations(operation_id after, int limit);
   boost::asio::awaitable<result<std::vector<verify_operation>>> one(operation_id only);
   // Audit rows behind (operation, sequence), up to those of `last`.
-  boost::asio::awaitable<result<std::vector<verify_fact>>> facts(operation_id operation, std::int64_t sequence, operation_id last, int limit);
+  boost::asio::awaitable<result<std::vector<verify_fact>>> facts(operation_id operation, std::int64_t sequence, operation_id last,
+                                                                 int limit);
   boost::asio::awaitable<result<std::vector<verify_item>>> items(operation_id operation);
   // What belongs to operations from `first` to `last` and has no audit row, or claims a key wrongly.
   boost::asio::awaitable<result<std::vector<finding>>> strays(operation_id first, operation_id last, delivery_id oldest_delivery);
   // At most a thousand findings.
-  boost::asio::awaitable<result<std::vector<finding>>> whole(const whole_check& which, const horizon& oldest, std::int64_t lease_grace_s);
+  boost::asio::awaitable<result<std::vector<finding>>> whole(const whole_check& which, const horizon& oldest,
+                                                             std::int64_t lease_grace_s);
 
  private:
   boost::asio::awaitable<result<postgres::rows>> query(const postgres::statement& what, postgres::parameters with);

@@ -32,18 +32,22 @@ struct plain_health final : http::health {
 inline std::shared_ptr<const config::settings> api_settings() {
   static const std::string provider =
       "    verify: {scheme: stripe, secrets: [whsec_test_secret_of_a_provider]}\n"
-      "    extract: {request_id: /request_id, reference: /reference, idempotency_key: /event_id, event: /status, amount: /amount, currency: /currency, "
+      "    extract: {request_id: /request_id, reference: /reference, idempotency_key: /event_id, event: /status, amount: "
+      "/amount, currency: /currency, "
       "result: {code: /code}}\n"
       "    events: {processing: progress, succeeded: complete, failed: fail}\n    workflow: desk\n";
   static const auto token = [](const std::string& name, const std::string& role, const std::string& more = "") {
     return "    - {name: " + name + ", role: " + role + more + ", sha256: '" + to_hex(binary(sha256("token-" + name))) + "'}\n";
   };
   static const std::string text =
-      "api:\n  tokens:\n" + token("checkout", "client") + token("storefront", "client") + token("ops", "operator", ", permissions: [payload]") +
-      token("viewer", "reader") + token("helpdesk", "support") + token("root", "admin") + "providers:\n  p1:\n" + provider + "    unmatched: park\n  p2:\n" + provider + "    unmatched: register\n" +
+      "api:\n  tokens:\n" + token("checkout", "client") + token("storefront", "client") +
+      token("ops", "operator", ", permissions: [payload]") + token("viewer", "reader") + token("helpdesk", "support") +
+      token("root", "admin") + "providers:\n  p1:\n" + provider + "    unmatched: park\n  p2:\n" + provider +
+      "    unmatched: register\n" +
       "workflows:\n  desk:\n    initial: accepted\n    states:\n"
       "      accepted: {label: 'Accepted, waiting', limit: {after: 15m, event: overdue}, owner: checkout}\n"
-      "      processing: {label: In progress, limit: none, owner: ops}\n      unknown: {label: Being checked, limit: none, owner: ops}\n"
+      "      processing: {label: In progress, limit: none, owner: ops}\n      unknown: {label: Being checked, limit: none, "
+      "owner: ops}\n"
       "      completed: {label: Completed, terminal: true, done: true}\n      failed: {label: Rejected, terminal: true}\n"
       "      cancelled: {label: Cancelled, terminal: true}\n"
       "    transitions:\n"
@@ -54,7 +58,8 @@ inline std::shared_ptr<const config::settings> api_settings() {
       "      - {from: [accepted, processing, unknown], event: complete, to: completed, by: provider}\n"
       "      - {from: [accepted, processing, unknown], event: fail, to: failed, by: provider}\n"
       "      - {from: [processing, unknown], event: resolve, to: completed, by: operator, evidence: statement}\n"
-      "destinations:\n  ledger: {url: 'https://ledger.example/hooks', secret: 'ledger-secret-ledger-secret-12', events: ['operation.*']}\n";
+      "destinations:\n  ledger: {url: 'https://ledger.example/hooks', secret: 'ledger-secret-ledger-secret-12', events: "
+      "['operation.*']}\n";
   const auto read = config::load_text("fixture", text, ".");
   if (!read.settings) throw std::runtime_error(config::to_string(read.problems.front()));
   return read.settings;
@@ -134,13 +139,14 @@ class api_bench {
   answered accept(const std::string& body, const std::string& token = "checkout", headers more = {}) {
     return call("POST", "/v1/operations", token, body, std::move(more));
   }
-  answered raise(const std::string& request_id, const std::string& body, const std::string& token = "checkout", headers more = {}) {
+  answered raise(const std::string& request_id, const std::string& body, const std::string& token = "checkout",
+                 headers more = {}) {
     return call("POST", "/v1/operations/" + request_id + "/events", token, body, std::move(more));
   }
 
   // A callback of p1 as extraction would make it.
-  record::callback callback(const std::string& request_id, const std::string& key, const std::string& said, const std::string& amount = "",
-                            const std::string& provider = "p1") {
+  record::callback callback(const std::string& request_id, const std::string& key, const std::string& said,
+                            const std::string& amount = "", const std::string& provider = "p1") {
     record::callback c;
     c.settings = settings;
     c.provider = &settings->providers.at(provider);
@@ -148,7 +154,8 @@ class api_bench {
     c.id = make_id<delivery_id>(c.received_at);
     c.peer = "127.0.0.1";
     c.secret_name = "secret-1";
-    c.body = R"({"request_id":")" + request_id + R"(","event_id":")" + key + R"(","status":")" + said + R"(","amount":")" + amount + R"("})";
+    c.body = R"({"request_id":")" + request_id + R"(","event_id":")" + key + R"(","status":")" + said + R"(","amount":")" +
+             amount + R"("})";
     c.content_type = "application/json";
     c.body_digest = sha256(c.body);
     c.request_id = request_id;
@@ -182,7 +189,9 @@ class api_bench {
       unhurried.statement_timeout = std::chrono::milliseconds(0);
       auto opened = co_await postgres::connection::open(context.get_executor(), db.service_url(), soon(), unhurried);
       if (!opened) co_return opened.error();
-      std::function<void(const evidence::violation&)> tell = [&](const evidence::violation& v) { out.push_back(v.request_id + ": " + v.rule + ": " + v.what); };
+      std::function<void(const evidence::violation&)> tell = [&](const evidence::violation& v) {
+        out.push_back(v.request_id + ": " + v.rule + ": " + v.what);
+      };
       co_return co_await evidence::verify_evidence(**opened, how, std::move(tell));
     };
     report = wait(all());

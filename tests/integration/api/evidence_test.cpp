@@ -32,8 +32,8 @@ TEST_F(Evidence, TheTimelineTellsEverythingOldestFirst) {
     before = e.find("at")->text;
   }
   // The first delivery was received after the acceptance and before it was recorded; notifications bear the time of the record.
-  EXPECT_EQ(kinds, (std::vector<std::string>{"accepted", "notification", "delivery", "transition", "notification", "delivery", "delivery", "notification",
-                                             "review", "payload_access"}))
+  EXPECT_EQ(kinds, (std::vector<std::string>{"accepted", "notification", "delivery", "transition", "notification", "delivery",
+                                             "delivery", "notification", "review", "payload_access"}))
       << timeline.body;
   EXPECT_EQ(timeline.at("data/0/actor"), "checkout");
   EXPECT_EQ(timeline.at("data/2/disposition"), "applied");
@@ -102,7 +102,8 @@ TEST_F(Evidence, DeliveriesAreListedAndRead) {
   EXPECT_EQ(api.get("/v1/deliveries").data().size(), 4U);
   EXPECT_EQ(api.get("/v1/deliveries?disposition=duplicate").at("data/0/request_id"), "r-1");
   EXPECT_EQ(api.get("/v1/deliveries?request_id=r-1").data().size(), 3U);
-  EXPECT_EQ(api.get("/v1/deliveries?request_id=r-1&disposition=unprocessable").at("data/0/delivery_id"), to_string(failed.delivery));
+  EXPECT_EQ(api.get("/v1/deliveries?request_id=r-1&disposition=unprocessable").at("data/0/delivery_id"),
+            to_string(failed.delivery));
   EXPECT_EQ(api.get("/v1/deliveries?request_id=r-9").at("data"), "[]");
   EXPECT_EQ(api.get("/v1/deliveries?provider=p2").at("data"), "[]");
   EXPECT_EQ(api.get("/v1/deliveries?disposition=nonsense").status, 422);
@@ -247,9 +248,13 @@ TEST_F(Evidence, AReloadIsTakenOrRefusedWhole) {
 TEST_F(Evidence, OperationsKeepTheTableTheyWereAcceptedUnder) {
   accepted("r-1");
   // The configuration moves on: the old table is read from the database.
-  const auto other = config::load_text("fixture", "workflows:\n  desk:\n    initial: open\n    states: {open: {label: Open, limit: none, owner: ops}, shut: {label: Shut, terminal: true}}\n"
-                                                  "    transitions: [{from: open, event: shut, to: shut, by: client}]\n"
-                                                  "api:\n  tokens:\n    - {name: viewer, role: reader, sha256: '" + to_hex(binary(sha256("token-viewer"))) + "'}\n", ".");
+  const auto other = config::load_text("fixture",
+                                       "workflows:\n  desk:\n    initial: open\n    states: {open: {label: Open, limit: none, "
+                                       "owner: ops}, shut: {label: Shut, terminal: true}}\n"
+                                       "    transitions: [{from: open, event: shut, to: shut, by: client}]\n"
+                                       "api:\n  tokens:\n    - {name: viewer, role: reader, sha256: '" +
+                                           to_hex(binary(sha256("token-viewer"))) + "'}\n",
+                                       ".");
   ASSERT_TRUE(other.settings) << config::to_string(other.problems.front());
   api.snapshot.set(other.settings);
   const auto read = api.get("/v1/operations/r-1");

@@ -90,8 +90,9 @@ TEST_F(Operations, AnIdempotencyKeyFindsTheOperationAgain) {
   EXPECT_EQ(api.accept(R"({"provider":"p2"})", "checkout", key).at("code"), "idempotency_key_reused");
   EXPECT_EQ(api.accept(R"({"provider":"p1","request_id":"another"})", "checkout", key).at("code"), "idempotency_key_reused");
   EXPECT_EQ(api.accept(R"({"provider":"p1"})", "storefront", key).status, 201);
-  for (const auto& bad : {api_bench::headers{{"Idempotency-Key", ""}}, api_bench::headers{{"Idempotency-Key", "a"}, {"Idempotency-Key", "b"}},
-                          api_bench::headers{{"Idempotency-Key", std::string(256, 'x')}}}) {
+  for (const auto& bad :
+       {api_bench::headers{{"Idempotency-Key", ""}}, api_bench::headers{{"Idempotency-Key", "a"}, {"Idempotency-Key", "b"}},
+        api_bench::headers{{"Idempotency-Key", std::string(256, 'x')}}}) {
     EXPECT_EQ(api.accept(R"({"provider":"p1"})", "checkout", bad).status, 422);
   }
   EXPECT_EQ(count("operations"), "2");
@@ -146,7 +147,8 @@ TEST_F(Operations, TokensDecideWhoSeesAndDoesWhat) {
   const auto method = api.call("DELETE", "/v1/operations", "viewer");
   EXPECT_EQ(method.status, 405);
   EXPECT_EQ(method.header("Allow"), "GET, HEAD, POST");
-  for (const auto& [token, status] : std::vector<std::pair<std::string, int>>{{"checkout", 200}, {"storefront", 404}, {"viewer", 200}, {"helpdesk", 403}, {"root", 200}}) {
+  for (const auto& [token, status] : std::vector<std::pair<std::string, int>>{
+           {"checkout", 200}, {"storefront", 404}, {"viewer", 200}, {"helpdesk", 403}, {"root", 200}}) {
     EXPECT_EQ(api.get("/v1/operations/r-1", token).status, status) << token;
     EXPECT_EQ(api.get("/v1/operations/r-1/timeline", token).status, status) << token;
     EXPECT_EQ(api.get("/v1/operations/r-1/items", token).status, status) << token;
@@ -221,7 +223,8 @@ TEST_F(Operations, OverdueIsTheDeadlineOrTheLimitOfTheState) {
 
 class Lists : public Operations {
  protected:
-  std::vector<std::string> all(const std::string& query, const std::string& token = "viewer", const std::string& path = "/v1/operations") {
+  std::vector<std::string> all(const std::string& query, const std::string& token = "viewer",
+                               const std::string& path = "/v1/operations") {
     std::vector<std::string> out;
     std::string cursor;
     for (int pages = 0; pages < 20; ++pages) {
@@ -241,7 +244,9 @@ TEST_F(Lists, PagesAreCompleteAndDoNotOverlap) {
   ids made;
   for (int i = 0; i < 7; ++i) {
     made.push_back("r-" + std::to_string(i));
-    ASSERT_EQ(api.accept(R"({"provider":")" + std::string(i % 2 ? "p2" : "p1") + R"(","request_id":")" + made.back() + "\"}").status, 201);
+    ASSERT_EQ(
+        api.accept(R"({"provider":")" + std::string(i % 2 ? "p2" : "p1") + R"(","request_id":")" + made.back() + "\"}").status,
+        201);
   }
   EXPECT_EQ(all("limit=3&sort=accepted_at"), made);
   EXPECT_EQ(all("limit=2"), ids(made.rbegin(), made.rend()));
@@ -262,7 +267,9 @@ TEST_F(Lists, PagesAreCompleteAndDoNotOverlap) {
 
 TEST_F(Lists, FindsByReferenceMetadataAndReview) {
   ASSERT_EQ(api.accept(R"({"provider":"p1","request_id":"r-1","reference":"x","metadata":{"order":"A-1","n":7}})").status, 201);
-  ASSERT_EQ(api.accept(R"({"provider":"p2","request_id":"r-2","reference":"x","metadata":{"order":"A-1","n":"7","b":true}})").status, 201);
+  ASSERT_EQ(
+      api.accept(R"({"provider":"p2","request_id":"r-2","reference":"x","metadata":{"order":"A-1","n":"7","b":true}})").status,
+      201);
   ASSERT_EQ(api.accept(R"({"provider":"p1","request_id":"r-3","metadata":{"order":"B-2","n":8}})").status, 201);
   api.record(api.callback("r-3", "k", "succeeded"));
   api.record(api.callback("r-3", "k2", "failed"));
@@ -280,8 +287,9 @@ TEST_F(Lists, FindsByReferenceMetadataAndReview) {
 }
 
 TEST_F(Lists, RefusesWhatItDoesNotKnow) {
-  for (const auto* query : {"limit=0", "limit=201", "limit=x", "limit=1&limit=2", "cursor=%00", "cursor=nonsense", "cursor=", "nonsense=1", "sort=state", "overdue=1",
-                            "accepted_after=yesterday", "state=%ff", "state=%zz", "state=a%00b", "metadata.a=%00"}) {
+  for (const auto* query :
+       {"limit=0", "limit=201", "limit=x", "limit=1&limit=2", "cursor=%00", "cursor=nonsense", "cursor=", "nonsense=1",
+        "sort=state", "overdue=1", "accepted_after=yesterday", "state=%ff", "state=%zz", "state=a%00b", "metadata.a=%00"}) {
     const auto came = api.get(std::string("/v1/operations?") + query);
     EXPECT_EQ(came.status, 422) << query << came.body;
     EXPECT_EQ(came.at("retryable"), "false");
@@ -316,9 +324,11 @@ TEST_F(Operations, ASearchThatFindsNothingGoesThroughAllOfIt) {
   // More operations than one look takes, none of which passes.
   api.db.sql(
       "INSERT INTO recibo.workflow_versions (version_key, digest, name, definition) VALUES (0, sha256(''), 'none', '{}'); "
-      "INSERT INTO recibo.operations SELECT ('018f0000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'x-' || n, 'p1', 0, 'accepted', 0, 1, NULL, NULL, 1, "
+      "INSERT INTO recibo.operations SELECT ('018f0000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'x-' || n, 'p1', 0, "
+      "'accepted', 0, 1, NULL, NULL, 1, "
       "sha256(n::text::bytea), false, now(), now() FROM generate_series(1, 7000) n; "
-      "INSERT INTO recibo.registrations (operation, client, action, intent, accepted_at) SELECT id, 'checkout', '', chain_hash, now() FROM recibo.operations");
+      "INSERT INTO recibo.registrations (operation, client, action, intent, accepted_at) SELECT id, 'checkout', '', chain_hash, "
+      "now() FROM recibo.operations");
   const auto none = api.get("/v1/operations?state=completed");
   EXPECT_EQ(none.status, 200) << none.body;
   EXPECT_EQ(none.at("data"), "[]");

@@ -10,24 +10,32 @@ class Invariants : public ::testing::Test {
  protected:
   void SetUp() override {
     for (const std::string id : {"r-1", "r-2"}) {
-      ASSERT_EQ(api.accept(R"({"provider":"p1","amount":"19.99","currency":"EUR","reference":"ref-)" + id +
-                           R"(","items":[{"item_id":"i1"},{"item_id":"i2"}],"metadata":{"b":1.50,"a":"é"},"deadline":"2030-01-01T00:00:00Z","request_id":")" + id +
-                           "\"}")
-                    .status,
-                201);
+      ASSERT_EQ(
+          api.accept(
+                 R"({"provider":"p1","amount":"19.99","currency":"EUR","reference":"ref-)" + id +
+                 R"(","items":[{"item_id":"i1"},{"item_id":"i2"}],"metadata":{"b":1.50,"a":"é"},"deadline":"2030-01-01T00:00:00Z","request_id":")" +
+                 id + "\"}")
+              .status,
+          201);
       api.record(api.callback(id, "k-1", "processing"));
       api.record(api.callback(id, "k-1", "processing"));
-      const auto resolved = api.raise(id, R"({"event":"resolve","reason":"seen","evidence":{"z":1e2,"a":[1.0,"x"]},"references":["later-)" + id + "\"]}", "ops");
+      const auto resolved = api.raise(
+          id, R"({"event":"resolve","reason":"seen","evidence":{"z":1e2,"a":[1.0,"x"]},"references":["later-)" + id + "\"]}",
+          "ops");
       ASSERT_EQ(resolved.status, 200) << resolved.body;
       api.record(api.callback(id, "k-2", "failed"));
       api.record(api.callback(id, "k-1", "processing", "1.00"));
-      const auto seen = api.db.sql("SELECT delivery FROM recibo.audit a JOIN recibo.operations o ON o.id = a.operation WHERE o.request_id = '" + id + "' AND a.sequence = 2");
+      const auto seen =
+          api.db.sql("SELECT delivery FROM recibo.audit a JOIN recibo.operations o ON o.id = a.operation WHERE o.request_id = '" +
+                     id + "' AND a.sequence = 2");
       ASSERT_EQ(api.get("/v1/deliveries/" + seen + "/payload", "ops").status, 200);
     }
     operation = api.db.sql("SELECT id FROM recibo.operations WHERE request_id = 'r-1'");
     delivery = api.db.sql("SELECT delivery FROM recibo.audit WHERE operation = '" + operation + "' AND sequence = 2");
   }
-  std::string at(int sequence) const { return " WHERE operation = '" + operation + "' AND sequence = " + std::to_string(sequence); }
+  std::string at(int sequence) const {
+    return " WHERE operation = '" + operation + "' AND sequence = " + std::to_string(sequence);
+  }
   std::string of_operation() const { return " WHERE operation = '" + operation + "'"; }
 
   // Does `change`, expects it to be noticed with `rule` for r-1, and undoes it.
@@ -38,13 +46,17 @@ class Invariants : public ::testing::Test {
     const auto what = table + " " + (set.empty() ? "removed" : set) + where;
     for (const auto& only : {std::optional<std::string>(), std::optional<std::string>("r-1")}) {
       const auto found = api.violations(only);
-      const auto named = [&](const std::string& line) { return line.rfind("r-1: " + rule, 0) == 0 || line.rfind(operation + ": " + rule, 0) == 0; };
-      EXPECT_TRUE(std::any_of(found.begin(), found.end(), named)) << what << (only ? " (alone)" : "") << "\n" << ::testing::PrintToString(found);
+      const auto named = [&](const std::string& line) {
+        return line.rfind("r-1: " + rule, 0) == 0 || line.rfind(operation + ": " + rule, 0) == 0;
+      };
+      EXPECT_TRUE(std::any_of(found.begin(), found.end(), named)) << what << (only ? " (alone)" : "") << "\n"
+                                                                  << ::testing::PrintToString(found);
       const auto other = [](const std::string& line) { return line.rfind("r-2", 0) == 0; };
       EXPECT_FALSE(std::any_of(found.begin(), found.end(), other)) << what << "\n" << ::testing::PrintToString(found);
     }
     EXPECT_EQ(api.violations("r-2"), std::vector<std::string>()) << what;
-    api.db.sql("DELETE FROM recibo." + table + "; INSERT INTO recibo." + table + " SELECT * FROM public.kept; DROP TABLE public.kept");
+    api.db.sql("DELETE FROM recibo." + table + "; INSERT INTO recibo." + table +
+               " SELECT * FROM public.kept; DROP TABLE public.kept");
     ASSERT_EQ(api.violations(), std::vector<std::string>()) << "undone: " << what;
   }
 
@@ -91,7 +103,8 @@ TEST_F(Invariants, NoticeChangedOperations) {
 }
 
 TEST_F(Invariants, NoticeChangedAuditRows) {
-  for (const auto* set : {"digest = sha256('x')", "hash = sha256('x')", "at = at - interval '1 hour'", "kind = 'payload_access'"}) {
+  for (const auto* set :
+       {"digest = sha256('x')", "hash = sha256('x')", "at = at - interval '1 hour'", "kind = 'payload_access'"}) {
     for (int sequence = 1; sequence <= 6; ++sequence) expect_noticed("audit", set, at(sequence), "chain");
   }
   expect_noticed("audit", "actor = 'somebody'", at(1), "registration");
@@ -103,8 +116,8 @@ TEST_F(Invariants, NoticeChangedAuditRows) {
 }
 
 TEST_F(Invariants, NoticeChangedTransitions) {
-  for (const auto* set : {"to_state = 'failed'", "from_state = 'unknown'", "event = 'fail'", "version = 5", "actor = 'somebody'", "actor_kind = 'client'",
-                          "at = at - interval '1 hour'", "delivery = NULL"}) {
+  for (const auto* set : {"to_state = 'failed'", "from_state = 'unknown'", "event = 'fail'", "version = 5", "actor = 'somebody'",
+                          "actor_kind = 'client'", "at = at - interval '1 hour'", "delivery = NULL"}) {
     expect_noticed("transitions", set, at(2), "transitions");
   }
   expect_noticed("transitions", "result = NULL", at(2), "chain");
@@ -117,7 +130,8 @@ TEST_F(Invariants, NoticeChangedTransitions) {
 
 TEST_F(Invariants, NoticeChangedDeliveriesAndPayloads) {
   const auto where = " WHERE id = '" + delivery + "'";
-  for (const auto* set : {"disposition = 'stale'", "secret = 'other'", "answer_status = 201"}) expect_noticed("deliveries", set, where, "chain");
+  for (const auto* set : {"disposition = 'stale'", "secret = 'other'", "answer_status = 201"})
+    expect_noticed("deliveries", set, where, "chain");
   for (const auto* set : {"provider = 'p2'", "received_at = received_at - interval '1 hour'", "operation = gen_random_uuid()"}) {
     expect_noticed("deliveries", set, where, "deliveries");
   }
@@ -129,7 +143,8 @@ TEST_F(Invariants, NoticeChangedDeliveriesAndPayloads) {
 }
 
 TEST_F(Invariants, NoticeChangedRegistrations) {
-  for (const auto* set : {"amount = '1.00'", "currency = 'USD'", "action = 'other'", "deadline = now()", "metadata = '{\"a\":\"é\",\"b\":1.5}'", "intent = sha256('x')"}) {
+  for (const auto* set : {"amount = '1.00'", "currency = 'USD'", "action = 'other'", "deadline = now()",
+                          "metadata = '{\"a\":\"é\",\"b\":1.5}'", "intent = sha256('x')"}) {
     expect_noticed("registrations", set, of_operation(), "registration");
   }
   expect_noticed("registrations", "client = 'storefront'", of_operation(), "registration");
@@ -162,18 +177,27 @@ TEST_F(Invariants, NoticeWhatIsLeftAlone) {
     api.db.sql("DROP TABLE public.kept");
     return ::testing::PrintToString(found);
   };
-  EXPECT_NE(found_after("UPDATE recibo.notifications SET lease_until = now() - interval '2 minutes', leased_by = gen_random_uuid()" + at(2)).find("r-1: leases: notification"),
+  EXPECT_NE(
+      found_after("UPDATE recibo.notifications SET lease_until = now() - interval '2 minutes', leased_by = gen_random_uuid()" +
+                  at(2))
+          .find("r-1: leases: notification"),
+      std::string::npos);
+  api.db.sql("UPDATE recibo.notifications SET lease_until = NULL, leased_by = NULL");
+  EXPECT_NE(found_after("UPDATE recibo.notifications SET leased_by = gen_random_uuid()" + at(2)).find("half leased"),
             std::string::npos);
   api.db.sql("UPDATE recibo.notifications SET lease_until = NULL, leased_by = NULL");
-  EXPECT_NE(found_after("UPDATE recibo.notifications SET leased_by = gen_random_uuid()" + at(2)).find("half leased"), std::string::npos);
-  api.db.sql("UPDATE recibo.notifications SET lease_until = NULL, leased_by = NULL");
-  EXPECT_NE(found_after("UPDATE recibo.workflow_versions SET definition = definition || ' '").find("workflows: the stored version"), std::string::npos);
+  EXPECT_NE(
+      found_after("UPDATE recibo.workflow_versions SET definition = definition || ' '").find("workflows: the stored version"),
+      std::string::npos);
   api.db.sql("UPDATE recibo.workflow_versions SET definition = trim(definition)");
-  EXPECT_NE(found_after("UPDATE recibo.reviews SET delivery = gen_random_uuid() WHERE kind = 'conflict' AND operation = '" + operation + "'").find("which does not exist"),
+  EXPECT_NE(found_after("UPDATE recibo.reviews SET delivery = gen_random_uuid() WHERE kind = 'conflict' AND operation = '" +
+                        operation + "'")
+                .find("which does not exist"),
             std::string::npos);
   const auto gone = found_after("DELETE FROM recibo.operations WHERE id = '" + operation + "'");
-  for (const auto* what : {"registration without", "alias rows without", "item rows without", "claimed keys without", "outbox rows without", "transitions without",
-                           "audit rows without", "payload accesses without", "reviews without"}) {
+  for (const auto* what :
+       {"registration without", "alias rows without", "item rows without", "claimed keys without", "outbox rows without",
+        "transitions without", "audit rows without", "payload accesses without", "reviews without"}) {
     EXPECT_NE(gone.find(what), std::string::npos) << what << gone;
   }
 }
@@ -198,14 +222,19 @@ TEST_F(Invariants, NoticeWhatBecomesOfParkedCallbacks) {
   api.db.sql("CREATE TABLE public.kept AS SELECT * FROM recibo.parked; DELETE FROM recibo.parked WHERE id = '" + parked + "'");
   EXPECT_NE(found().find("early: parked: delivery " + parked + " was parked, and neither waits"), std::string::npos) << found();
   EXPECT_NE(found().find("which does not wait"), std::string::npos);
-  api.db.sql("DELETE FROM recibo.parked; INSERT INTO recibo.parked SELECT * FROM public.kept; UPDATE recibo.parked SET key = 'x' WHERE id = '" + parked + "'");
+  api.db.sql(
+      "DELETE FROM recibo.parked; INSERT INTO recibo.parked SELECT * FROM public.kept; UPDATE recibo.parked SET key = 'x' WHERE "
+      "id = '" +
+      parked + "'");
   EXPECT_NE(found().find("its delivery says otherwise"), std::string::npos) << found();
   api.db.sql("DELETE FROM recibo.parked; INSERT INTO recibo.parked SELECT * FROM public.kept");
   ASSERT_EQ(api.accept(R"({"provider":"p1","request_id":"early"})").status, 201);
   EXPECT_EQ(api.violations(), std::vector<std::string>());
   api.db.sql("INSERT INTO recibo.parked SELECT * FROM public.kept WHERE id = '" + parked + "'");
   EXPECT_NE(found().find("it is part of an operation already"), std::string::npos) << found();
-  api.db.sql("UPDATE recibo.parked SET parked_at = now() - interval '1 hour'; UPDATE recibo.registrations SET accepted_at = accepted_at - interval '1 hour'");
+  api.db.sql(
+      "UPDATE recibo.parked SET parked_at = now() - interval '1 hour'; UPDATE recibo.registrations SET accepted_at = accepted_at "
+      "- interval '1 hour'");
   EXPECT_NE(found().find("waits although its operation exists"), std::string::npos) << found();
 }
 
@@ -218,7 +247,8 @@ TEST_F(Invariants, HoldForWhatACallbackRegisters) {
 
 TEST_F(Invariants, RetiredMonthsAreNoViolation) {
   // The chain of an operation outlives the month in which its deliveries came.
-  const auto month = api.db.sql("SELECT to_char(now(), 'YYYY_MM')"), before = api.db.sql("SELECT to_char(now() - interval '1 month', 'YYYY_MM')");
+  const auto month = api.db.sql("SELECT to_char(now(), 'YYYY_MM')"),
+             before = api.db.sql("SELECT to_char(now() - interval '1 month', 'YYYY_MM')");
   for (const std::string table : {"deliveries", "payloads"}) {
     for (const auto& m : {before, month}) api.db.sql("DROP TABLE recibo." + table + "_" + m);
   }

@@ -21,7 +21,7 @@ workflows:
     states: {open: {label: Open, limit: none, owner: ops}, completed: {label: Completed, terminal: true, done: true}}
     transitions: [{from: open, event: complete, to: completed, by: provider}]
 )",
-                                                   ".");
+                                             ".");
   if (!read.settings) throw std::runtime_error(config::to_string(read.problems.front()));
   return read.settings;
 }
@@ -86,8 +86,12 @@ TEST(Accept, EqualMeaningIsEqualIntent) {
   const auto intent = made(good()).intent;
   for (const auto& change : std::vector<std::function<void(request&)>>{
            [](request& r) { r.amount = "019.990"; },
-           [](request& r) { r.references = {"ref-1", "ref-2", "ref-1"}; },
-           [](request& r) { r.items = {"i1", "i2"}; },
+           [](request& r) {
+             r.references = {"ref-1", "ref-2", "ref-1"};
+           },
+           [](request& r) {
+             r.items = {"i1", "i2"};
+           },
            [](request& r) { r.workflow = "short"; },
            [](request& r) { r.request_id = "req-2"; },
            [](request& r) { r.client = "storefront"; },
@@ -137,7 +141,11 @@ TEST(Accept, RefusesWithTheFieldNamed) {
       {"currency missing", [](request& r) { r.currency.reset(); }, permanent::missing_field, "/currency"},
       {"amount missing", [](request& r) { r.amount.reset(); }, permanent::missing_field, "/amount"},
       {"amount", [](request& r) { r.amount = "1e3"; }, permanent::malformed_field, "/amount"},
-      {"item twice", [](request& r) { r.items = {"a", "b", "a"}; }, permanent::malformed_field, "/items/2/item_id"},
+      {"item twice",
+       [](request& r) {
+         r.items = {"a", "b", "a"};
+       },
+       permanent::malformed_field, "/items/2/item_id"},
   };
   for (const auto& c : cases) {
     auto r = good();

@@ -32,7 +32,7 @@ workflows:
       - {from: [accepted, processing], event: complete, to: completed, by: provider}
       - {from: [accepted, processing], event: give_up, to: failed, by: operator}
 )",
-                                                   ".");
+                                             ".");
   if (!read.settings) throw std::runtime_error(config::to_string(read.problems.front()));
   return *read.settings;
 }
@@ -108,7 +108,8 @@ TEST(CaseView, TheStatusHoldsNothingButWordsForACustomer) {
   o.references = {"inner-reference"};
   json_writer out;
   write_status(out, o, table());
-  for (const auto* word : {"secret-number", "19.99", "inner-reference", "p1", "checkout"}) EXPECT_EQ(out.str().find(word), std::string::npos) << word;
+  for (const auto* word : {"secret-number", "19.99", "inner-reference", "p1", "checkout"})
+    EXPECT_EQ(out.str().find(word), std::string::npos) << word;
   EXPECT_NE(out.str().find("Accepted, waiting"), std::string::npos);
 }
 
@@ -212,8 +213,8 @@ TEST(CaseView, ATerminalSeesOneCaseAndNoEscapes) {
   o.amount = "19.99";
   o.currency = "EUR";
   const auto text = draw_case(o, judge(), make_timeline(o, facts(), true), true);
-  for (const auto* word : {"req-1", "completed - Completed (final)", "19.99 EUR", "applied", "secret-1", "accepted -> completed", "operation.completed to ledger: pending",
-                           "nothing by hand", "not safe", "1 not delivered yet"}) {
+  for (const auto* word : {"req-1", "completed - Completed (final)", "19.99 EUR", "applied", "secret-1", "accepted -> completed",
+                           "operation.completed to ledger: pending", "nothing by hand", "not safe", "1 not delivered yet"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
   }
   for (const char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << int{c};

@@ -71,9 +71,11 @@ TEST(Openapi, DescribesWhatTheContractNames) {
   ASSERT_NE(operation, nullptr);
   std::set<std::string> required;
   for (const auto& name : operation->elements) required.insert(name.text);
-  for (const auto* name : {"request_id", "provider", "workflow", "state", "label", "terminal", "done", "version", "accepted_at", "updated_at", "deadline",
-                           "overdue", "reference", "references", "amount", "currency", "result", "last_stage", "items_summary", "items", "reconciled",
-                           "review_open", "allowed_events", "retry_safe", "metadata", "action", "_links"}) {
+  for (const auto* name :
+       {"request_id",  "provider",       "workflow",   "state",      "label",         "terminal",  "done",
+        "version",     "accepted_at",    "updated_at", "deadline",   "overdue",       "reference", "references",
+        "amount",      "currency",       "result",     "last_stage", "items_summary", "items",     "reconciled",
+        "review_open", "allowed_events", "retry_safe", "metadata",   "action",        "_links"}) {
     EXPECT_TRUE(required.contains(name)) << name;
   }
   EXPECT_NE(at(document(), {"paths", "/callbacks/{provider}", "post"}), nullptr);

@@ -53,8 +53,10 @@ INSTANTIATE_TEST_SUITE_P(
     Schema, Validate,
     ::testing::Values(
         judged{"Least", R"({"name":"x"})", std::nullopt},
-        judged{"All", R"({"name":"12345","id":"a:b","alias":"é x","amount":"-1.50","currency":"EUR","at":"2026-10-01T10:00:00+02:00","count":200,"sure":false,"word":"open","items":[{"item_id":"1"},{"item_id":"2"}],"free":{"x":[1]},"note":"a\nb"})",
-               std::nullopt},
+        judged{
+            "All",
+            R"({"name":"12345","id":"a:b","alias":"é x","amount":"-1.50","currency":"EUR","at":"2026-10-01T10:00:00+02:00","count":200,"sure":false,"word":"open","items":[{"item_id":"1"},{"item_id":"2"}],"free":{"x":[1]},"note":"a\nb"})",
+            std::nullopt},
         judged{"NullIsAbsent", R"({"name":"x","id":null,"count":null})", std::nullopt},
         judged{"NotAnObject", R"([])", permanent::malformed_field, "is an object"},
         judged{"Missing", R"({})", permanent::missing_field, "/name"},
@@ -66,7 +68,8 @@ INSTANTIATE_TEST_SUITE_P(
         judged{"LineBreakInALine", R"({"name":"a\nb"})", permanent::malformed_field, "/name"},
         judged{"RequestId", R"({"name":"x","id":"a/b"})", permanent::malformed_field, "/id: request_id"},
         judged{"EmptyAlias", R"({"name":"x","alias":""})", permanent::malformed_field, "/alias"},
-        judged{"FloatAmount", R"({"name":"x","amount":19.99,"currency":"EUR"})", permanent::malformed_field, "/amount: is a decimal in a string"},
+        judged{"FloatAmount", R"({"name":"x","amount":19.99,"currency":"EUR"})", permanent::malformed_field,
+               "/amount: is a decimal in a string"},
         judged{"ExponentAmount", R"({"name":"x","amount":"1e3","currency":"EUR"})", permanent::malformed_field, "/amount"},
         judged{"SmallCurrency", R"({"name":"x","amount":"1","currency":"eur"})", permanent::malformed_field, "/currency"},
         judged{"AmountAlone", R"({"name":"x","amount":"1"})", permanent::missing_field, "/currency"},
@@ -75,14 +78,17 @@ INSTANTIATE_TEST_SUITE_P(
         judged{"Fraction", R"({"name":"x","count":1.5})", permanent::malformed_field, "/count"},
         judged{"Exponent", R"({"name":"x","count":1e2})", permanent::malformed_field, "/count"},
         judged{"NoSuchWord", R"({"name":"x","word":"shut"})", permanent::malformed_field, "/word"},
-        judged{"Inner", R"({"name":"x","items":[{"item_id":"1"},{"item_id":2}]})", permanent::malformed_field, "/items/1/item_id"},
+        judged{"Inner", R"({"name":"x","items":[{"item_id":"1"},{"item_id":2}]})", permanent::malformed_field,
+               "/items/1/item_id"},
         judged{"InnerUnknown", R"({"name":"x","items":[{"item_id":"1","x":2}]})", permanent::unknown_field, "/items/0/x"},
-        judged{"LongList", R"({"name":"x","items":[{"item_id":"1"},{"item_id":"2"},{"item_id":"3"}]})", permanent::malformed_field, "/items"}),
+        judged{"LongList", R"({"name":"x","items":[{"item_id":"1"},{"item_id":"2"},{"item_id":"3"}]})",
+               permanent::malformed_field, "/items"}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(Schema, ChecksParametersByTheSameRules) {
   EXPECT_TRUE(validate_text(integer(1, 200), "50", "limit"));
-  for (const auto* bad : {"0", "201", "x", "", "1 ", "+1", "1.0", "99999999999999999999"}) EXPECT_FALSE(validate_text(integer(1, 200), bad, "limit")) << bad;
+  for (const auto* bad : {"0", "201", "x", "", "1 ", "+1", "1.0", "99999999999999999999"})
+    EXPECT_FALSE(validate_text(integer(1, 200), bad, "limit")) << bad;
   EXPECT_TRUE(validate_text(boolean(), "true", "overdue"));
   EXPECT_FALSE(validate_text(boolean(), "1", "overdue"));
   EXPECT_FALSE(validate_text(text(63), std::string_view("a\0b", 3), "state"));
