@@ -346,7 +346,6 @@ bool batch::may_apply(std::string_view provider, std::string_view request_id,
 void batch::apply_parked(in_hand& o, const std::shared_ptr<const config::settings>& settings,
                          std::vector<storage::identity_name> names) {
   const bool all = names.empty();
-  // Again when a reference was learned: what came under it may have been passed over.
   for (bool again = true; again;) {
     again = false;
     for (auto& [order, p] : parked_) {
@@ -384,6 +383,8 @@ void batch::apply_parked(in_hand& o, const std::shared_ptr<const config::setting
       }
       verdict ignored;
       decide_known(c, o, ignored, &p.row);
+      // From the start again: what came under the learned reference may stand before what is next here.
+      if (again) break;
     }
   }
 }

@@ -216,6 +216,25 @@ TEST_F(Races, AParkedCallbackTeachesTheReferenceThatItCarries) {
   EXPECT_EQ(count("aliases"), "1");
 }
 
+TEST_F(Races, AReferenceLearnedOnTheWayKeepsTheFirstContentFirst) {
+  bench_of_work work(db);
+  // Both known by the reference alone, the second in conflict with the first; only the third says whose they are.
+  const auto by_reference = [&](const std::string& key, const std::string& amount) {
+    auto c = work.callback("", key, "processing", "p1", amount);
+    c.references = {"ref-1"};
+    return c;
+  };
+  EXPECT_EQ(work.one(by_reference("k-1", "19.99"))->disposition, disposition::parked);
+  EXPECT_EQ(work.one(by_reference("k-1", "20.00"))->disposition, disposition::conflict);
+  auto both = work.callback("r-1", "k-0", "processing");
+  both.references = {"ref-1"};
+  EXPECT_EQ(work.one(both)->disposition, disposition::parked);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  EXPECT_EQ(count("parked"), "0");
+  EXPECT_TRUE(work.one(by_reference("k-1", "19.99"))->replayed);
+  EXPECT_EQ(work.one(by_reference("k-1", "20.00"))->disposition, disposition::conflict);
+}
+
 TEST_F(Races, TheSameOtherContentUnderTwoKeysIsTwoConflicts) {
   bench_of_work work(db);
   ASSERT_TRUE(work.one(work.registration("r-1")));
