@@ -6,7 +6,8 @@
 CREATE TABLE recibo.reviews (
   id uuid PRIMARY KEY,
   operation uuid NOT NULL,
-  kind text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL
+    CONSTRAINT reviews_kind CHECK (kind IN ('contradiction', 'conflict', 'amount_mismatch', 'currency_mismatch', 'alias_taken')),
   digest bytea NOT NULL,
   key bytea NOT NULL DEFAULT '',
   delivery uuid NOT NULL,
@@ -30,7 +31,7 @@ CREATE TABLE recibo.reviews (
 COMMENT ON TABLE recibo.reviews IS 'Exceptions that a person must decide; resolving one is an event with actor and reason (R25).';
 COMMENT ON COLUMN recibo.reviews.id IS 'UUIDv7.';
 COMMENT ON COLUMN recibo.reviews.operation IS 'operations.id.';
-COMMENT ON COLUMN recibo.reviews.kind IS 'contradiction, conflict, amount_mismatch, currency_mismatch.';
+COMMENT ON COLUMN recibo.reviews.kind IS 'contradiction, conflict, amount_mismatch, currency_mismatch, alias_taken.';
 COMMENT ON COLUMN recibo.reviews.digest IS 'Content digest of the delivery that opened it: the same content again only raises the count.';
 COMMENT ON COLUMN recibo.reviews.key IS 'For a conflict: the idempotency key, length-prefixed fields; else empty.';
 COMMENT ON COLUMN recibo.reviews.delivery IS 'The delivery that opened it.';

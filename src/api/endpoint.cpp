@@ -9,6 +9,7 @@ const endpoint_table& endpoints() {
     endpoint_table t;
     add_operations(t);
     add_operation_reads(t);
+    add_operation_lists(t);
     add_operation_events(t);
     add_timeline(t);
     add_deliveries(t);

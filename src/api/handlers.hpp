@@ -94,6 +94,7 @@ schema page_of(std::string component);
 // Each adds the endpoints of one resource.
 void add_operations(endpoint_table& to);
 void add_operation_reads(endpoint_table& to);
+void add_operation_lists(endpoint_table& to);
 void add_operation_events(endpoint_table& to);
 void add_timeline(endpoint_table& to);
 void add_deliveries(endpoint_table& to);

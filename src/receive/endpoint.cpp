@@ -1,6 +1,7 @@
 #include "recibo/receive/endpoint.hpp"
 
 #include "recibo/config/settings.hpp"
+#include "recibo/core/utf8.hpp"
 #include "recibo/http/problem.hpp"
 #include "recibo/observe/log.hpp"
 #include "recibo/receive/answers.hpp"
@@ -136,7 +137,8 @@ std::variant<http::response, record::callback> callbacks::judge(http::request& w
   out.peer = whole.peer;
   out.trace_id = whole.trace_id;
   out.secret_name = std::move(*secret_name);
-  if (const auto type = http::find_header(whole.headers, "content-type")) out.content_type = *type;
+  // Nobody signs it: what PostgreSQL could not hold as text is left out rather than in the way of the callback.
+  if (const auto type = http::find_header(whole.headers, "content-type"); type && is_utf8(*type)) out.content_type = *type;
   out.body = std::move(whole.body);
   return out;
 }

@@ -48,6 +48,8 @@ class batch final : public plan {
     storage::operation_row row;
     std::int32_t locked_revision = 0;
     bool created = false, changed = false;
+    // Work for it was found busy in this batch: what comes later for it waits too, so that its order is kept.
+    bool blocked = false;
     const transition::workflow* table = nullptr;
     std::unordered_map<std::string, storage::key_row> keys;
   };
@@ -66,6 +68,7 @@ class batch final : public plan {
   // Whether the names of a registration, or the references that would be learned, are locked by this transaction.
   bool may_meet(const std::vector<storage::identity_name>& names) const;
   std::vector<storage::identity_name> names_of(const registration& r) const;
+  std::vector<storage::identity_name> names_of(const callback& c) const;
   std::vector<storage::identity_name> unknown_references(std::string_view provider,
                                                          const std::vector<std::string>& references) const;
   const storage::alias_row* find_alias(std::string_view provider, std::string_view alias) const;
@@ -76,6 +79,8 @@ class batch final : public plan {
   void decide_known(const callback& c, in_hand& o, verdict& v, const storage::parked_row* waited);
   void decide_failed(const callback& c, verdict& v);
   void decide_unmatched(const callback& c, verdict& v);
+  // `unmatched: register`.
+  void decide_unregistered(const callback& c, verdict& v, bool of_another_provider);
   void decide_duplicate(const callback& c, in_hand& o, storage::key_row& claim, verdict& v, const storage::parked_row* waited);
   void decide_conflict(const callback& c, in_hand& o, const storage::key_row& claim, verdict& v,
                        const storage::parked_row* waited);
@@ -85,7 +90,7 @@ class batch final : public plan {
   void decide_rematch(const rematch& r, verdict& v);
   in_hand& create(const registration& r);
   // `unmatched: register`: the callback's own operation (R11).
-  in_hand& create_for(const callback& c);
+  in_hand& create_for(const callback& c, const std::string& request_id);
   // Whether every reference that what waits under these names would bring is locked by this transaction.
   bool may_apply(std::string_view provider, std::string_view request_id, const std::vector<storage::identity_name>& names) const;
   bool waits_for(const storage::parked_row& p, std::string_view provider, std::string_view request_id) const;
@@ -159,6 +164,8 @@ class batch final : public plan {
     storage::parked_row row;
     std::vector<storage::identity_name> matched;
     bool applied = false;
+    // Keys and reviews of the operations that it may be meant for have been read.
+    bool keys_read = false;
   };
   // In the order in which they are applied: what was taken before what conflicted with it, each by arrival. IDs alone are
   // no order between replicas.
@@ -192,8 +199,5 @@ class batch final : public plan {
   std::vector<storage::failed_name> understood_;
   std::map<std::int64_t, const transition::workflow*> new_workflows_;
 };
-
-// Delivery rows that repeat one key; beyond it only the key's counter grows (R27).
-inline constexpr std::int32_t duplicates_recorded_max = 100;
 
 }  // namespace recibo::record

@@ -33,8 +33,13 @@ void batch::decide_callback(const callback& c, verdict& v) {
   auto* o = find_for(c);
   if (!o) return decide_unmatched(c, v);
 
+  if (o->blocked) {
+    v.is = verdict::kind::busy;
+    return;
+  }
   const auto learned = unknown_references(o->row.provider, c.references);
   if (!may_meet(learned) || (!learned.empty() && !may_apply(o->row.provider, o->row.request_id, learned))) {
+    o->blocked = true;
     v.is = verdict::kind::busy;
     return;
   }
@@ -205,19 +210,29 @@ void batch::decide_unmatched(const callback& c, verdict& v) {
       v.outcome.detail = "no operation with this identity is registered";
       break;
     case config::unmatched::park: v.is = verdict::kind::absent; return;
-    case config::unmatched::register_:
-      // Not where the request ID is another provider's: it is unique in the installation (R35).
-      if (other || exists(c.request_id)) {
-        v.is = verdict::kind::absent;
-        return;
-      }
-      decide_known(c, create_for(c), v, nullptr);
-      return;
+    case config::unmatched::register_: return decide_unregistered(c, v, other != nullptr);
   }
   const auto shape = config::shape_of(c.provider->answers, v.outcome.disposition);
   v.outcome.status = shape.status;
   v.outcome.body = shape.body;
   v.outcome.delivery = c.id;
+}
+
+void batch::decide_unregistered(const callback& c, verdict& v, bool of_another_provider) {
+  // A request ID is unique in the installation (R35): what is another provider's is parked.
+  if (of_another_provider || exists(c.request_id)) {
+    v.is = verdict::kind::absent;
+    return;
+  }
+  const auto names = names_of(c);
+  const auto request_id = c.request_id.empty() ? uuid_text(uuid_v7_bytes(at_)) : c.request_id;
+  if (!may_meet(names) || !may_apply(c.provider->name, request_id, names)) {
+    v.is = verdict::kind::busy;
+    return;
+  }
+  auto& o = create_for(c, request_id);
+  apply_parked(o, c.settings, names);
+  decide_known(c, o, v, nullptr);
 }
 
 void batch::record_delivery(const callback& c, in_hand& o, std::string_view disposition, int status, delivery_id payload,
@@ -351,6 +366,7 @@ void batch::apply_parked(in_hand& o, const std::shared_ptr<const config::setting
     for (auto& [order, p] : parked_) {
       if (p.applied || !waits_for(p.row, o.row.provider, o.row.request_id)) continue;
       const auto meant = [&](const auto& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+      if (!o.created && !p.keys_read) continue;  // the re-match brings it
       if (!all && std::none_of(p.matched.begin(), p.matched.end(), meant)) continue;
       const auto provider = settings->providers.find(p.row.provider);
       if (provider == settings->providers.end()) continue;

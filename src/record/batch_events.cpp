@@ -104,12 +104,12 @@ batch::in_hand& batch::create(const registration& r) {
   return o;
 }
 
-batch::in_hand& batch::create_for(const callback& c) {
+batch::in_hand& batch::create_for(const callback& c, const std::string& request_id) {
   registration r;
   r.settings = c.settings;
   r.id = make_id<operation_id>(at_);
   r.accepted_at = at_;
-  r.request_id = c.request_id.empty() ? uuid_text(r.id.bytes) : c.request_id;
+  r.request_id = request_id;
   r.provider = c.provider->name;
   r.workflow = c.settings->workflows.at(c.provider->workflow);
   r.references = c.references;
@@ -145,6 +145,10 @@ void batch::decide_event(const event& e, verdict& v) {
     }
     return refuse(v, error(permanent::not_found, "no such operation"));
   }
+  if (o->blocked) {
+    v.is = verdict::kind::busy;
+    return;
+  }
   if (e.client && o->row.client != *e.client) return refuse(v, error(permanent::not_found, "no such operation"));
   if (e.idempotency_key) {
     if (const auto* used = find_client_key(e.actor, *e.idempotency_key)) {
@@ -172,6 +176,7 @@ void batch::decide_event(const event& e, verdict& v) {
 
   const auto learned = unknown_references(o->row.provider, e.references);
   if (!may_meet(learned) || (!learned.empty() && !may_apply(o->row.provider, o->row.request_id, learned))) {
+    o->blocked = true;
     v.is = verdict::kind::busy;
     return;
   }

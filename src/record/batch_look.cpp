@@ -31,6 +31,8 @@ batch::batch(std::vector<const work*> works, workflow_cache& workflows, bool car
         continue;
       }
       for (const auto& r : c->references) aliases_.push_back({c->provider->name, r});
+      if (c->provider->unmatched == config::unmatched::register_)
+        for (auto& name : names_of(*c)) meeting_.push_back(std::move(name));
       if (!c->request_id.empty()) {
         request_ids_.push_back(c->request_id);
         keys_.push_back({c->request_id, c->key});
@@ -224,10 +226,10 @@ void batch::plan_parked_references() {
 
 // What is parked for operations that exist is decided with the batch: its keys and reviews are needed too.
 void batch::plan_parked_look() {
-  if (parked_.empty()) return;
-  for (const auto& o : operations_) {
-    for (const auto& [order, p] : parked_) {
-      if (p.row.provider != o.row.provider || (p.row.request_id && *p.row.request_id != o.row.request_id)) continue;
+  for (auto& [order, p] : parked_) {
+    p.keys_read = true;
+    for (const auto& o : operations_) {
+      if (!waits_for(p.row, o.row.provider, o.row.request_id)) continue;
       alias_keys_.push_back({o.row.id, p.row.key});
       conflicts_.push_back({o.row.id, p.row.content_digest});
     }
@@ -323,11 +325,12 @@ batch::in_hand* batch::find_for(const callback& c) {
     auto* o = find(c.request_id);
     return o && o->row.provider == c.provider->name ? o : nullptr;
   }
+  // The first reference that is known decides, whether its operation is ours or busy: not the luck of the locks.
   for (const auto& r : c.references) {
-    if (const auto* a = find_alias(c.provider->name, r)) {
-      const auto o = by_id_.find(a->operation);
-      if (o != by_id_.end()) return o->second;
-    }
+    const auto* a = find_alias(c.provider->name, r);
+    if (!a) continue;
+    const auto o = by_id_.find(a->operation);
+    return o == by_id_.end() ? nullptr : o->second;
   }
   return nullptr;
 }
@@ -345,6 +348,13 @@ bool batch::may_meet(const std::vector<storage::identity_name>& names) const {
     return std::binary_search(tried_locks_.begin(), tried_locks_.end(), key) &&
            !std::binary_search(refused_locks_.begin(), refused_locks_.end(), key);
   });
+}
+
+std::vector<storage::identity_name> batch::names_of(const callback& c) const {
+  std::vector<storage::identity_name> out;
+  if (!c.request_id.empty()) out.push_back({false, c.provider->name, c.request_id});
+  for (const auto& reference : c.references) out.push_back({true, c.provider->name, reference});
+  return out;
 }
 
 std::vector<storage::identity_name> batch::names_of(const registration& r) const {

@@ -1,6 +1,5 @@
 #include "park.hpp"
 
-#include "batch.hpp"
 #include "recibo/config/answers.hpp"
 
 #include <algorithm>
@@ -93,7 +92,7 @@ void park::decide_one(const callback& c, verdict& v, sys_micros at) {
     v.outcome.status = same->row.answer_status;
     if (v.outcome.replayed) {
       // Evidence of the repetition (R27), like a claimed key's.
-      if (same->times <= duplicates_recorded_max)
+      if (same->row.duplicates + same->times <= duplicates_recorded_max)
         record_delivery(c, to_string(disposition::duplicate), same->row.answer_status,
                         same->row.body_digest == c.body_digest ? same->row.id : c.id);
       v.outcome.body = config::shape_of(c.provider->answers, disposition::parked).body;

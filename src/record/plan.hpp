@@ -26,6 +26,9 @@ struct verdict {
   error why;
 };
 
+// Delivery rows that repeat one key; beyond it only the key's counter grows (R27).
+inline constexpr std::int32_t duplicates_recorded_max = 100;
+
 // What every row of `deliveries` says of a callback, whatever is decided about it; borrows from `c`.
 storage::delivery_row delivery_of(const callback& c);
 

@@ -139,16 +139,46 @@ std::vector<entry_ptr> queue::take_parking(std::size_t rows, steady_time now) {
   while (!parking_.empty() && out.size() < rows) {
     auto e = std::move(parking_.front());
     parking_.pop_front();
-    if (drop_if_gone(e, now)) continue;
+    if (drop_if_gone(e, now)) {
+      if (!e->identity.empty()) count_down(in_hand_, e->identity);
+      continue;
+    }
+    const bool alone = is_suspect(e);
+    if (alone && !out.empty()) {
+      parking_.push_front(std::move(e));
+      break;
+    }
     e->begun = true;
-    if (!e->identity.empty()) ++in_hand_[e->identity];
+    out.push_back(std::move(e));
+    if (alone) break;
+  }
+  return out;
+}
+
+std::vector<entry_ptr> queue::keep_order(std::vector<entry_ptr> entries) {
+  std::vector<entry_ptr> out;
+  for (auto& e : entries) {
+    if (const auto held = held_.find(e->identity); !e->identity.empty() && held != held_.end()) {
+      count_down(in_hand_, e->identity);
+      e->begun = false;
+      held->second.entries.push_back(std::move(e));
+      continue;
+    }
+    const auto earlier = std::find_if(waiting_.rbegin(), waiting_.rend(), [&](const auto& w) {
+      return !e->identity.empty() && w->identity == e->identity && w->arrived <= e->arrived;
+    });
+    if (earlier != waiting_.rend()) {
+      count_down(in_hand_, e->identity);
+      e->begun = false;
+      waiting_.insert(earlier.base(), std::move(e));
+      continue;
+    }
     out.push_back(std::move(e));
   }
   return out;
 }
 
 void queue::to_parking(const entry_ptr& e) {
-  if (!e->identity.empty()) count_down(in_hand_, e->identity);
   e->begun = false;
   parking_.push_back(e);
 }
@@ -226,7 +256,10 @@ void queue::fail_all(const error& why) {
     for (const auto& e : held.entries) fail(e);
   held_.clear();
   lane_.clear();
-  for (const auto& e : parking_) fail(e);
+  for (const auto& e : parking_) {
+    if (!e->identity.empty()) count_down(in_hand_, e->identity);
+    fail(e);
+  }
   parking_.clear();
 }
 

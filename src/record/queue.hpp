@@ -54,7 +54,10 @@ class queue {
   void done(const entry_ptr& e);
   // Its operation is locked by somebody else.
   void hold(const entry_ptr& e, steady_time now);
-  // Its operation is not known: to the park lane.
+  // Of the second half of a split batch: what may go on. Work whose operation has earlier work that went back goes back
+  // behind it.
+  std::vector<entry_ptr> keep_order(std::vector<entry_ptr> entries);
+  // Its operation is not known: to the park lane. It stays in hand, so that nothing overtakes it.
   void to_parking(const entry_ptr& e);
   // The database failed it; to the front, in this order.
   void put_back(const std::vector<entry_ptr>& entries);

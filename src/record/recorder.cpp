@@ -87,10 +87,31 @@ struct recorder::impl : std::enable_shared_from_this<recorder::impl> {
         me.idle = false;
         continue;
       }
-      co_await me.works.process(std::move(entries));
+      co_await carry(me, std::move(entries), lane::batches);
       wake_writers();  // what was passed over because this writer had its operation
     }
     me.works.close();
+  }
+
+  // The last catch of a writer: a bug of ours costs the work in hand its answer, and neither the seat nor the queue.
+  boost::asio::awaitable<void> carry(seat& me, std::vector<entry_ptr> entries, lane which) {
+    const auto in_hand = entries;
+    std::string failure;
+    try {
+      co_await me.works.process(std::move(entries), which);
+    } catch (const std::exception& e) {
+      failure = e.what();
+      if (failure.empty()) failure = "unknown";
+    }
+    if (failure.empty()) co_return;
+    log::error("recording threw", {{"entries", in_hand.size()}, {"error", failure}});
+    me.works.close();
+    shared.culprits.push_back(steady_clock::now());
+    for (const auto& e : in_hand) {
+      if (!e->begun || e->answer) continue;
+      e->finish(error(uncertain::commit_unknown, "not known to be recorded because of a fault of ours"));
+      shared.queue.done(e);
+    }
   }
 
   boost::asio::awaitable<void> sleep(seat& me, milliseconds how_long) {
@@ -119,8 +140,10 @@ struct recorder::impl : std::enable_shared_from_this<recorder::impl> {
       const auto now = steady_clock::now();
       auto entries = which == lane::waiting ? shared.queue.take_from_lane(rows(), now) : shared.queue.take_parking(rows(), now);
       if (!entries.empty()) {
-        co_await me.works.process(std::move(entries), which);
+        co_await carry(me, std::move(entries), which);
         wake_writers();
+        // A row that is free and still cannot be had (another lock is missing) must not make the lane spin.
+        if (which == lane::waiting) co_await sleep(me, milliseconds(10));
         continue;
       }
       me.idle = true;

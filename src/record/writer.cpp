@@ -53,6 +53,7 @@ void append_lock_waiting(storage::checked_pipeline& to, const work& w) {
   if (const auto* r = std::get_if<registration>(&w)) storage::append_lock_waiting(to, r->request_id);
   if (const auto* e = std::get_if<event>(&w)) storage::append_lock_waiting(to, e->request_id);
   if (const auto* p = std::get_if<payload_access>(&w)) storage::append_lock_waiting(to, p->request_id);
+  if (const auto* m = std::get_if<rematch>(&w)) storage::append_lock_waiting(to, m->request_id);
 }
 
 }  // namespace
@@ -97,7 +98,8 @@ boost::asio::awaitable<bool> writer::connect() {
     co_return false;
   }
   if (desk_.away || !desk_.ever_connected) log::info("database connected", {{"part", "recorder"}});
-  if (desk_.away) desk_.workflows.forget_stored();
+  // It may be another server than before, which need not have what the last one had.
+  desk_.workflows.forget_stored();
   desk_.away = desk_.in_doubt = false;
   desk_.ever_connected = true;
   ++desk_.writers_connected;
@@ -154,7 +156,7 @@ boost::asio::awaitable<void> writer::process(std::vector<entry_ptr> entries, lan
       co_return;
     }
     co_await process(std::move(first), which);
-    co_await process(std::move(second), which);
+    co_await process(desk_.queue.keep_order(std::move(second)), which);
     co_return;
   }
 }
@@ -199,6 +201,7 @@ boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entr
     const auto taken = b.take_next_look(more.answers, 0);
     if (!taken) {
       co_await session_->rollback(steady_clock::now() + run_deadline);
+      if (entries.size() > 1) co_return end::split;
       finish_all(entries, taken.error());
       co_return end::settled;
     }
@@ -229,8 +232,11 @@ boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entr
       desk_.metrics->stage(e->provider, "commit", took.count());
     }
   }
-  const double rate = static_cast<double>(entries.size()) / std::max(took.count(), 1e-4);
-  desk_.rate = desk_.rate == 0 ? rate : 0.9 * desk_.rate + 0.1 * rate;
+  // Only what came as it comes tells how fast we are: a lane waits for a lock, an idle batch is one callback.
+  if (which == lane::batches && entries.size() > 1) {
+    const double rate = static_cast<double>(entries.size()) / std::max(took.count(), 1e-4);
+    desk_.rate = desk_.rate == 0 ? rate : 0.9 * desk_.rate + 0.1 * rate;
+  }
   settle(entries, b.verdicts());
   co_return end::settled;
 }
@@ -238,6 +244,7 @@ boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entr
 void writer::settle(std::vector<entry_ptr>& entries, const std::vector<verdict>& verdicts) {
   const auto now = steady_clock::now();
   bool held = false;
+  std::vector<entry_ptr> known;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     auto& e = entries[i];
     const auto& v = verdicts[i];
@@ -260,7 +267,7 @@ void writer::settle(std::vector<entry_ptr>& entries, const std::vector<verdict>&
         held = true;
         break;
       case verdict::kind::known:
-        desk_.queue.put_back({e});
+        known.push_back(e);
         held = true;
         break;
       case verdict::kind::undecided:
@@ -269,6 +276,7 @@ void writer::settle(std::vector<entry_ptr>& entries, const std::vector<verdict>&
         break;
     }
   }
+  desk_.queue.put_back(known);
   entries.clear();
   if (held) desk_.wake();
 }
@@ -297,7 +305,8 @@ boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entri
       desk_.queue.suspect(entries, steady_clock::now());
       finish_all(entries, error(uncertain::commit_unknown, "the connection was lost in the commit"));
     } else {
-      give_back(entries, why);
+      desk_.queue.suspect(entries, steady_clock::now());
+      give_back(entries, error(transient::database_away, "the connection to the database was lost"));
     }
     co_return end::settled;
   }
@@ -305,7 +314,8 @@ boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entri
   const auto kind = postgres::classify(o);
   const auto rolled_back = co_await session_->rollback(steady_clock::now() + run_deadline);
   if (!rolled_back.ok() || !session_->usable()) lose_session();
-  if (kind == postgres::fault::race) {
+  // RC001: a row that was to be changed has gone, so somebody else was faster there too (recibo.expect_rows).
+  if (kind == postgres::fault::race || o.refused->sqlstate == "RC001") {
     log::debug("another transaction was faster", {{"constraint", o.refused->constraint}});
     co_return end::again;
   }

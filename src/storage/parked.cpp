@@ -19,6 +19,7 @@ const statement try_locks{
 #define RECIBO_PARKED_COLUMNS                                                                                                 \
   "p.id, p.provider, p.identity, p.key, p.disposition, p.content_digest, p.body_digest, p.request_id, p.event, p.event_raw, " \
   "p.result, p.secret, p.occurred_at, p.provider_sequence, p.amount, p.currency, p.answer_status::int, p.parked_at, "         \
+  "p.duplicates, "                                                                                                            \
   "(SELECT string_agg(x.identity, E'\\x1f') FROM recibo.parked_identities x WHERE x.parked = p.id AND x.kind = 'reference') "
 
 const statement find_parked{
@@ -171,9 +172,10 @@ std::vector<parked_row> read_parked(const rows& from) {
     p.currency = from.text_or_null(i, 15);
     p.answer_status = from.int4(i, 16);
     p.parked_at = from.time(i, 17);
-    p.references = split(from.text_or_null(i, 18).value_or(""));
-    p.matched_reference = from.text(i, 19) == "reference";
-    p.matched = from.string(i, 20);
+    p.duplicates = from.int4(i, 18);
+    p.references = split(from.text_or_null(i, 19).value_or(""));
+    p.matched_reference = from.text(i, 20) == "reference";
+    p.matched = from.string(i, 21);
   }
   return out;
 }

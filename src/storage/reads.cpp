@@ -1,7 +1,6 @@
 #include "recibo/storage/reads.hpp"
 
-#include "search.hpp"
-
+#include "reads_operation.hpp"
 #include "recibo/core/json_value.hpp"
 
 #include <algorithm>
@@ -19,23 +18,6 @@ using postgres::deadline;
 using postgres::parameters;
 using postgres::rows;
 using postgres::statement;
-
-// Everything that an operation shows, in the order of read_operation(). What is behind a subquery is found by the
-// operation's ID: an index or one partition each.
-const std::string operation_columns =
-    "o.id, o.request_id, o.provider, o.state, o.workflow, o.version, o.revision, o.review_open, o.state_at, o.updated_at, "
-    "r.client, r.action, r.metadata::text, r.reference, r.amount, r.currency, r.deadline, r.accepted_at, "
-    "(SELECT json_agg(a.alias ORDER BY a.learned_at, a.alias)::text FROM recibo.aliases a WHERE a.operation = o.id), "
-    "(SELECT json_agg(json_build_array(s.state, s.n) ORDER BY s.state)::text FROM "
-    "(SELECT i.state, count(*) AS n FROM recibo.items i WHERE i.operation = o.id GROUP BY i.state) s), "
-    "(SELECT t.result FROM recibo.transitions t WHERE t.operation = o.id AND t.result IS NOT NULL ORDER BY t.sequence DESC LIMIT "
-    "1), "
-    "EXISTS (SELECT FROM recibo.audit a WHERE a.operation = o.id AND a.kind = 'delivery'), "
-    "coalesce((SELECT t.notifications > 0 AND NOT EXISTS (SELECT FROM recibo.notifications n WHERE n.operation = t.operation "
-    "AND n.sequence = t.sequence AND n.status <> 'delivered') "
-    "FROM recibo.transitions t WHERE t.operation = o.id ORDER BY t.sequence DESC LIMIT 1), false), "
-    "now()";
-constexpr int operation_column_count = 24;
 
 const statement select_operation{
     "read_operation",
@@ -85,181 +67,44 @@ std::vector<item_view> read_shown_items(std::string_view json) {
   return out;
 }
 
-operation_view read_operation(const rows& from, int row, int first = 0) {
-  const auto at = [first](int column) { return first + column; };
+}  // namespace
+
+operation_view read_operation_view(const rows& from, int row) {
   operation_view o;
-  o.id = from.id<operation_id>(row, at(0));
-  o.request_id = from.string(row, at(1));
-  o.provider = from.string(row, at(2));
-  o.state = from.string(row, at(3));
-  o.workflow = from.int8(row, at(4));
-  o.version = from.int4(row, at(5));
-  o.revision = from.int4(row, at(6));
-  o.review_open = from.boolean(row, at(7));
-  o.state_at = from.time(row, at(8));
-  o.updated_at = from.time(row, at(9));
-  o.client = from.string(row, at(10));
-  o.action = from.string(row, at(11));
-  o.metadata = from.string(row, at(12));
-  o.reference = from.text_or_null(row, at(13));
-  o.amount = from.text_or_null(row, at(14));
-  o.currency = from.text_or_null(row, at(15));
-  o.deadline = from.time_or_null(row, at(16));
-  o.accepted_at = from.time(row, at(17));
-  if (!from.is_null(row, at(18))) {
-    if (const auto list = parse_json(from.text(row, at(18)))) {
+  o.id = from.id<operation_id>(row, 0);
+  o.request_id = from.string(row, 1);
+  o.provider = from.string(row, 2);
+  o.state = from.string(row, 3);
+  o.workflow = from.int8(row, 4);
+  o.version = from.int4(row, 5);
+  o.revision = from.int4(row, 6);
+  o.review_open = from.boolean(row, 7);
+  o.state_at = from.time(row, 8);
+  o.updated_at = from.time(row, 9);
+  o.client = from.string(row, 10);
+  o.action = from.string(row, 11);
+  o.metadata = from.string(row, 12);
+  o.reference = from.text_or_null(row, 13);
+  o.amount = from.text_or_null(row, 14);
+  o.currency = from.text_or_null(row, 15);
+  o.deadline = from.time_or_null(row, 16);
+  o.accepted_at = from.time(row, 17);
+  if (!from.is_null(row, 18)) {
+    if (const auto list = parse_json(from.text(row, 18))) {
       for (const auto& alias : list->elements) o.references.push_back(alias.text);
     }
   }
-  if (!from.is_null(row, at(19))) {
-    if (const auto list = parse_json(from.text(row, at(19)))) {
+  if (!from.is_null(row, 19)) {
+    if (const auto list = parse_json(from.text(row, 19))) {
       for (const auto& s : list->elements) o.items_by_state.push_back({s.elements[0].text, number_at(s, 1)});
     }
   }
-  if (!from.is_null(row, at(20))) o.result = from.string(row, at(20));
-  o.called_back = from.boolean(row, at(21));
-  o.notified = from.boolean(row, at(22));
-  o.read_at = from.time(row, at(23));
+  if (!from.is_null(row, 20)) o.result = from.string(row, 20);
+  o.called_back = from.boolean(row, 21);
+  o.notified = from.boolean(row, 22);
+  o.read_at = from.time(row, 23);
   return o;
 }
-
-// Where the rows of a list come from, in the order of their IDs: a window of the table, or what an index names.
-enum class origin {
-  window,
-  reference,
-  metadata,
-  review,
-};
-constexpr std::size_t origin_count = 4;
-
-std::string candidates_of(origin from) {
-  switch (from) {
-    case origin::window: return "";
-    case origin::reference:
-      return "SELECT DISTINCT a.operation AS id FROM recibo.aliases a WHERE a.provider = ANY($15) AND a.alias = $14";
-    case origin::metadata:
-      return "SELECT m.operation AS id FROM recibo.registrations m WHERE m.metadata <> '{}' AND (m.metadata @> $12 OR m.metadata "
-             "@> $13)";
-    case origin::review: return "SELECT DISTINCT v.operation AS id FROM recibo.reviews v WHERE v.status = 'open'";
-  }
-  return "";
-}
-
-// One look at up to $3 operations behind $1, of which up to $4 that pass the filters come back, each with where the look
-// ended and how many it saw: in one statement, so that both are of one instant.
-statement make_list(origin from, bool newest_first) {
-  const std::string order = newest_first ? " DESC" : "";
-  const std::string bounds = newest_first ? "s.id < $1 AND s.id > $2" : "s.id > $1 AND s.id < $2";
-  const auto candidates = candidates_of(from);
-  std::string sql = "WITH ";
-  if (!candidates.empty()) sql += "c AS MATERIALIZED (" + candidates + "), ";
-  sql += "w AS MATERIALIZED (SELECT s.id FROM " + std::string(candidates.empty() ? "recibo.operations" : "c") + " s WHERE " +
-         bounds + " ORDER BY s.id" + order + " LIMIT $3), ";
-  sql +=
-      "page AS MATERIALIZED (SELECT o.id FROM w JOIN recibo.operations o ON o.id = w.id JOIN recibo.registrations r ON "
-      "r.operation = o.id "
-      "LEFT JOIN unnest($17, $18, $19, $20, $21) AS l(workflow, state, provider, seconds, terminal) "
-      "ON l.workflow = o.workflow AND l.state = o.state AND l.provider = '' "
-      "LEFT JOIN unnest($17, $18, $19, $20, $21) AS own(workflow, state, provider, seconds, terminal) "
-      "ON own.workflow = o.workflow AND own.state = o.state AND own.provider = o.provider "
-      "WHERE ($5 IS NULL OR o.state = $5) AND ($6 IS NULL OR o.provider = $6) AND ($8 IS NULL OR r.client = $8) "
-      "AND ($7 IS NULL OR o.workflow IN (SELECT v.version_key FROM recibo.workflow_versions v WHERE v.name = $7)) "
-      "AND ($9 IS NULL OR o.review_open = $9) "
-      "AND ($10 IS NULL OR r.accepted_at >= $10) AND ($11 IS NULL OR r.accepted_at < $11) "
-      "AND ($12 IS NULL OR r.metadata @> $12 OR r.metadata @> $13) "
-      "AND ($14 IS NULL OR EXISTS (SELECT FROM recibo.aliases a WHERE a.operation = o.id AND a.alias = $14)) AND ($15 IS NULL OR "
-      "true) "
-      "AND ($16 IS NULL OR $16 = (NOT coalesce(l.terminal, false) AND (coalesce(r.deadline < now(), false) "
-      "OR coalesce(o.state_at + (CASE WHEN own.workflow IS NULL THEN l.seconds ELSE own.seconds END) * interval '1 second' < "
-      "now(), false)))) "
-      "ORDER BY o.id" +
-      order + " LIMIT $4) ";
-  sql += "SELECT " + operation_columns + ", (SELECT w.id FROM w ORDER BY w.id" + std::string(newest_first ? "" : " DESC") +
-         " LIMIT 1), (SELECT count(*) FROM w) "
-         "FROM (VALUES (1)) AS always LEFT JOIN (page JOIN recibo.operations o ON o.id = page.id "
-         "JOIN recibo.registrations r ON r.operation = o.id) ON true ORDER BY o.id" +
-         order;
-  const std::string name = "list_operations_" + std::to_string(static_cast<int>(from)) + (newest_first ? "_newest" : "_oldest");
-  return {name, sql, {oid::uuid,       oid::uuid,       oid::int8,         oid::int8,        oid::text,        oid::text,
-                      oid::text,       oid::text,       oid::boolean,      oid::timestamptz, oid::timestamptz, oid::jsonb,
-                      oid::jsonb,      oid::text,       oid::text_array,   oid::boolean,     oid::int8_array,  oid::text_array,
-                      oid::text_array, oid::int8_array, oid::boolean_array}};
-}
-
-const statement& list_statement(origin from, bool newest_first) {
-  static const auto all = [] {
-    std::vector<statement> made;
-    for (std::size_t i = 0; i < origin_count; ++i) {
-      made.push_back(make_list(static_cast<origin>(i), false));
-      made.push_back(make_list(static_cast<origin>(i), true));
-    }
-    return made;
-  }();
-  return all[static_cast<std::size_t>(from) * 2 + (newest_first ? 1 : 0)];
-}
-
-origin origin_of(const operation_query& what) noexcept {
-  if (what.reference) return origin::reference;
-  if (!what.metadata_as_text.empty()) return origin::metadata;
-  if (what.review.value_or(false)) return origin::review;
-  return origin::window;
-}
-
-operation_id bound(std::uint8_t every_byte) noexcept {
-  operation_id id;
-  id.bytes.fill(every_byte);
-  return id;
-}
-
-// An ID at `at`, nudged by the ten seconds that IDs may be ahead of or behind the clock (core/ids.hpp).
-operation_id bound_at(sys_micros at, std::chrono::seconds nudge) noexcept {
-  const auto instant = std::max(at + nudge, sys_micros{});
-  auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(instant.time_since_epoch()).count();
-  operation_id id;
-  for (std::size_t i = 6; i-- > 0;) {
-    id.bytes[i] = static_cast<std::uint8_t>(millis & 0xff);
-    millis >>= 8;
-  }
-  return id;
-}
-
-parameters& add(parameters& to, const std::optional<bool>& v) { return v ? to.boolean(*v) : to.null(); }
-
-parameters list_parameters(const operation_query& what, const operation_id& from, const operation_id& until, std::int64_t window,
-                           std::int64_t limit) {
-  binary_array providers(oid::text), workflows(oid::int8), states(oid::text), limited(oid::text), seconds(oid::int8),
-      terminal(oid::boolean);
-  for (const auto& p : what.providers) providers.add(p);
-  if (what.overdue) {
-    for (const auto& l : what.limits) {
-      workflows.add_int8(l.workflow);
-      states.add(l.state);
-      limited.add(l.provider);
-      seconds.add_int8(l.seconds);
-      terminal.add_bool(l.terminal);
-    }
-  }
-  parameters with;
-  with.uuid(from).uuid(until).int8(window).int8(limit);
-  with.text(what.state).text(what.provider).text(what.workflow).text(what.client);
-  add(with, what.review);
-  with.time(what.accepted_after).time(what.accepted_before);
-  if (what.metadata_as_text.empty()) {
-    with.null().null();
-  } else {
-    with.jsonb(what.metadata_as_text).jsonb(what.metadata_as_value);
-  }
-  with.text(what.reference).array(std::move(providers));
-  add(with, what.overdue);
-  with.array(std::move(workflows))
-      .array(std::move(states))
-      .array(std::move(limited))
-      .array(std::move(seconds))
-      .array(std::move(terminal));
-  return with;
-}
-
-}  // namespace
 
 awaitable<result<std::optional<operation_view>>> find_operation(postgres::pool& pool, std::string request_id, deadline until) {
   parameters with;
@@ -267,7 +112,7 @@ awaitable<result<std::optional<operation_view>>> find_operation(postgres::pool& 
   auto found = co_await pool.query(select_operation, std::move(with), until);
   if (!found) co_return found.error();
   if (found->empty()) co_return std::optional<operation_view>();
-  auto o = read_operation(*found, 0);
+  auto o = read_operation_view(*found, 0);
   if (!found->is_null(0, operation_column_count)) o.items = read_shown_items(found->text(0, operation_column_count));
   co_return std::optional<operation_view>(std::move(o));
 }
@@ -287,43 +132,6 @@ awaitable<result<std::vector<item_view>>> list_items(postgres::pool& pool, item_
     item.updated_at = found->time(i, 4);
   }
   co_return out;
-}
-
-awaitable<result<operation_page>> list_operations(postgres::pool& pool, operation_query what, deadline until) {
-  constexpr std::chrono::seconds nudge{10};
-  const auto& sql = list_statement(origin_of(what), what.newest_first);
-  auto oldest = what.accepted_after ? bound_at(*what.accepted_after, -nudge) : bound(0);
-  auto newest = what.accepted_before ? bound_at(*what.accepted_before, nudge) : bound(0xff);
-  auto from = what.newest_first ? newest : oldest;
-  const auto end = what.newest_first ? oldest : newest;
-  if (what.after) from = *what.after;
-
-  const auto give_up = std::min(until, std::chrono::steady_clock::now() + search_time);
-  const auto wanted = static_cast<std::size_t>(what.limit);
-  operation_page page;
-  for (std::size_t step = 0;; ++step) {
-    const auto window = windows[std::min(step, windows.size() - 1)];
-    // One more than asked for tells whether there is another page.
-    const auto limit = static_cast<std::int64_t>(wanted + 1 - page.operations.size());
-    auto with = list_parameters(what, from, end, window, limit);
-    auto found = co_await pool.query(sql, std::move(with), until);
-    if (!found) co_return found.error();
-    for (int i = 0; i < found->size(); ++i) {
-      if (!found->is_null(i, 0)) page.operations.push_back(read_operation(*found, i));
-    }
-    if (page.operations.size() > wanted) {
-      page.operations.resize(wanted);
-      page.next = page.operations.back().id;
-      co_return page;
-    }
-    const auto seen = found->int8(0, operation_column_count + 1);
-    if (seen < window) co_return page;
-    from = found->id<operation_id>(0, operation_column_count);
-    if (std::chrono::steady_clock::now() >= give_up) {
-      page.next = from;
-      co_return page;
-    }
-  }
 }
 
 awaitable<result<std::optional<std::string>>> find_workflow_definition(postgres::pool& pool, std::int64_t version_key,

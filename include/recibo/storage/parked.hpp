@@ -34,6 +34,7 @@ struct parked_row {
   std::optional<std::int64_t> provider_sequence;
   std::optional<std::string> amount, currency;
   std::int32_t answer_status = 202;
+  std::int32_t duplicates = 0;
   sys_micros parked_at{};
   // Every reference that the callback carried.
   std::vector<std::string> references;

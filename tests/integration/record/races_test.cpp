@@ -288,6 +288,35 @@ TEST_F(Races, UnmatchedPoliciesRejectAndRegister) {
   EXPECT_TRUE(work.one(work.callback("r-2", "k-1", "succeeded", "open"))->replayed);
 }
 
+TEST_F(Races, AHundredAndFiftyRepetitionsOfAParkedCallbackLeaveAHundredRows) {
+  bench_of_work work(db);
+  ASSERT_EQ(work.one(work.callback("r-1", "k-1", "succeeded"))->disposition, disposition::parked);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<record::work> copies;
+    for (int i = 0; i < 50; ++i) copies.push_back(work.callback("r-1", "k-1", "succeeded"));
+    for (const auto& a : work.all(std::move(copies))) {
+      ASSERT_TRUE(a) << a.error().detail;
+      EXPECT_TRUE(a->replayed);
+    }
+  }
+  EXPECT_EQ(db.sql("SELECT duplicates FROM recibo.parked"), "150");
+  EXPECT_EQ(count("deliveries WHERE disposition = 'duplicate'"), "100");
+}
+
+TEST_F(Races, RegisteringByCallbackMeetsWhatIsParked) {
+  bench_of_work work(db);
+  auto early = work.callback("r-1", "k-1", "processing", "p1");
+  ASSERT_EQ(work.one(early)->disposition, disposition::parked);
+  // The provider's policy changes from park to register.
+  db.sql("UPDATE recibo.parked SET provider = 'open'");
+  db.sql("UPDATE recibo.parked_identities SET provider = 'open'");
+  const auto registered = work.one(work.callback("r-1", "k-2", "succeeded", "open"));
+  ASSERT_TRUE(registered) << registered.error().detail;
+  EXPECT_EQ(registered->disposition, disposition::applied);
+  EXPECT_EQ(count("parked"), "0");
+  EXPECT_EQ(db.sql("SELECT string_agg(to_state, ',' ORDER BY sequence) FROM recibo.transitions"), "processing,completed");
+}
+
 TEST_F(Races, RematchAppliesWhatNobodyMet) {
   bench_of_work work(db);
   ASSERT_EQ(work.one(work.callback("r-1", "k-1", "succeeded"))->disposition, disposition::parked);

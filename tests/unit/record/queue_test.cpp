@@ -159,6 +159,35 @@ TEST_F(Queue, PutBackComesFirstInItsOldOrder) {
   EXPECT_EQ(ids(q.take(8, 1000, now)), (strings{"a", "b", "c"}));
 }
 
+TEST_F(Queue, NothingOvertakesWhatIsBeingParked) {
+  queue q(bounds);
+  ASSERT_TRUE(q.push(made("a", "1")));
+  const auto first = q.take(8, 1000, now).front();
+  q.to_parking(first);
+  ASSERT_TRUE(q.push(made("a", "2")));
+  EXPECT_TRUE(q.take(8, 1000, now).empty());
+  ASSERT_EQ(q.take_parking(8, now).size(), 1U);
+  first->finish(outcome{});
+  q.done(first);
+  EXPECT_EQ(ids(q.take(8, 1000, now)), (strings{"a"}));
+}
+
+TEST_F(Queue, TheSecondHalfOfASplitStaysBehindWhatWentBack) {
+  queue q(bounds);
+  for (const auto* id : {"a", "b", "a", "b"}) ASSERT_TRUE(q.push(made(id)));
+  const auto taken = q.take(8, 1000, now);
+  ASSERT_EQ(taken.size(), 4U);
+  q.hold(taken[0], now);   // the first half: a is busy,
+  q.put_back({taken[1]});  // b goes back
+  EXPECT_TRUE(q.keep_order({taken[2], taken[3]}).empty());
+  q.release_held(now + 60ms);
+  const auto again = q.take(8, 1000, now + 60ms);
+  ASSERT_EQ(again.size(), 4U);
+  const auto at = [&](const entry_ptr& e) { return std::find(again.begin(), again.end(), e) - again.begin(); };
+  EXPECT_LT(at(taken[0]), at(taken[2]));
+  EXPECT_LT(at(taken[1]), at(taken[3]));
+}
+
 TEST_F(Queue, WhenTheDatabaseIsAwayEverythingThatWaitsIsRefused) {
   queue q(bounds);
   const auto waiting = made("a"), held = made("b"), parking = made("c");
