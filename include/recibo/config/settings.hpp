@@ -88,12 +88,6 @@ struct extract {
 // What an unknown request ID means (R11).
 enum class unmatched { park, reject, register_, ignore };
 
-struct answer_rule {
-  std::optional<int> status;
-  // The literal body of a 2xx; empty optional: the contract's JSON. An empty string is `body: none`.
-  std::optional<std::string> body;
-  std::string content_type = "application/json";
-};
 
 struct answers {
   // By disposition word ("conflict", "unprocessable", …): the status instead of the default.
