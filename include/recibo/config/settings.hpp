@@ -88,7 +88,6 @@ struct extract {
 // What an unknown request ID means (R11).
 enum class unmatched { park, reject, register_, ignore };
 
-
 struct answers {
   // By disposition word ("conflict", "unprocessable", …): the status instead of the default.
   std::map<std::string, int> status;

@@ -23,9 +23,9 @@ class recorder {
     secret database_url;
     int writers = 2;
     int batch = 128;
-    int queue = 4096;                    // entries
-    std::size_t queue_bytes = 64u << 20; // bytes of the bodies in it
-    observe::metrics* metrics = nullptr; // may be null; must outlive the recorder
+    int queue = 4096;                     // entries
+    std::size_t queue_bytes = 64u << 20;  // bytes of the bodies in it
+    observe::metrics* metrics = nullptr;  // may be null; must outlive the recorder
   };
 
   recorder(boost::asio::any_io_executor executor, options o);
@@ -46,7 +46,10 @@ class recorder {
   boost::asio::awaitable<result<outcome>> record(work what, std::chrono::steady_clock::time_point until);
 
   // For metrics and readiness.
-  struct counts { std::size_t queued = 0, queued_bytes = 0; int writers_connected = 0; };
+  struct counts {
+    std::size_t queued = 0, queued_bytes = 0;
+    int writers_connected = 0;
+  };
   counts state() const noexcept;
   // Whether a write would work now, as far as the last attempts tell.
   bool healthy() const noexcept;
