@@ -51,6 +51,7 @@ CREATE TABLE recibo.parked_identities (
   kind text COLLATE "C" NOT NULL CONSTRAINT parked_identities_kind CHECK (kind IN ('request_id', 'reference')),
   provider text COLLATE "C" NOT NULL,
   identity text COLLATE "C" NOT NULL,
+  key bytea NOT NULL,
   parked uuid NOT NULL,
   CONSTRAINT parked_identities_pkey PRIMARY KEY (provider, kind, identity, parked)
 );
@@ -58,7 +59,9 @@ COMMENT ON TABLE recibo.parked_identities IS 'Every name by which a parked callb
 COMMENT ON COLUMN recibo.parked_identities.kind IS 'request_id or reference.';
 COMMENT ON COLUMN recibo.parked_identities.provider IS 'Name in the configuration.';
 COMMENT ON COLUMN recibo.parked_identities.identity IS 'The request ID or the reference.';
+COMMENT ON COLUMN recibo.parked_identities.key IS 'parked.key, so that one of many under a name is found at once.';
 COMMENT ON COLUMN recibo.parked_identities.parked IS 'parked.id.';
+CREATE INDEX parked_identities_key ON recibo.parked_identities (provider, kind, identity, key);
 CREATE INDEX parked_identities_parked ON recibo.parked_identities (parked);
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON recibo.parked TO recibo_service;

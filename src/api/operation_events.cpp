@@ -20,9 +20,11 @@ result<std::optional<std::int64_t>> read_if_match(const call& of) {
   if (!*header || **header == "*") return std::optional<std::int64_t>();
   const auto& tag = **header;
   std::int64_t revision = 0;
-  const bool quoted = tag.size() > 2 && tag.front() == '"' && tag.back() == '"';
+  // Revisions begin at 1 and are written without leading zeros.
+  const bool quoted = tag.size() > 2 && tag.front() == '"' && tag.back() == '"' && tag[1] >= '1' && tag[1] <= '9';
+  if (!quoted) return error(permanent::precondition_failed, "If-Match: is not the ETag of an operation");
   const auto [end, failed] = std::from_chars(tag.data() + 1, tag.data() + tag.size(), revision);
-  if (!quoted || failed != std::errc() || end != tag.data() + tag.size() - 1) {
+  if (failed != std::errc() || end != tag.data() + tag.size() - 1) {
     return error(permanent::precondition_failed, "If-Match: is not the ETag of an operation");
   }
   return std::optional(revision);

@@ -11,6 +11,9 @@
 namespace recibo::receive {
 namespace {
 
+// Of a composite key with its length prefixes: what an index of PostgreSQL holds beside the other columns.
+constexpr std::size_t key_bytes_max = 1024;
+
 using verify::pointed_value;
 
 bool is_blank(std::string_view text) noexcept {
@@ -148,6 +151,8 @@ class extraction {
       if (!shown.empty()) shown += " / ";
       shown += *part;
     }
+    if (bytes.bytes().size() > key_bytes_max)
+      return fault({permanent::malformed_field, "idempotency_key: its parts are longer than 1024 bytes together"});
     out_.key = bytes.bytes();
     out_.key_text = std::move(shown);
   }

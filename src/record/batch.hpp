@@ -75,6 +75,10 @@ class batch final : public plan {
   const storage::client_key_row* find_client_key(std::string_view client, std::string_view key) const;
 
   void decide_callback(const callback& c, verdict& v);
+  // What the table and the key say of it as things stand; changes nothing.
+  transition::decision judge(const callback& c, in_hand& o);
+  // Whether its references may be learned: not from what was repeated, contradicts or waits for a person (K04).
+  bool teaches(const callback& c, in_hand& o);
   // `waited`: it was parked, and its delivery is on record already.
   void decide_known(const callback& c, in_hand& o, verdict& v, const storage::parked_row* waited);
   void decide_failed(const callback& c, verdict& v);

@@ -44,29 +44,24 @@ void batch::decide_callback(const callback& c, verdict& v) {
     return;
   }
   if (any_failed_) understood_.push_back({c.provider->name, c.body_digest});
-  if (!taken_reference(c.references, *o)) {
+  if (!learned.empty() && teaches(c, *o)) {
     learn(c.references, *o);
     // What came earlier under a reference that is only now known to be this operation's goes first.
-    if (!learned.empty()) apply_parked(*o, c.settings, learned);
+    apply_parked(*o, c.settings, learned);
   }
   decide_known(c, *o, v, nullptr);
 }
 
-void batch::decide_known(const callback& c, in_hand& known, verdict& v, const storage::parked_row* waited) {
-  auto* o = &known;
-  v.is = verdict::kind::decided;
-
+transition::decision batch::judge(const callback& c, in_hand& o) {
   std::optional<transition::claim> earlier;
-  const auto claimed = o->keys.find(c.key);
-  if (claimed != o->keys.end()) earlier = transition::claim{claimed->second.content_digest};
-
-  const auto& table = table_of(*o, *c.settings);
+  const auto claimed = o.keys.find(c.key);
+  if (claimed != o.keys.end()) earlier = transition::claim{claimed->second.content_digest};
   transition::subject now;
-  now.state = o->row.state;
-  now.watermark_at = o->row.watermark_at;
-  now.watermark_sequence = o->row.watermark_sequence;
-  if (o->row.amount) now.amount = decimal{*o->row.amount};
-  now.currency = o->row.currency;
+  now.state = o.row.state;
+  now.watermark_at = o.row.watermark_at;
+  now.watermark_sequence = o.row.watermark_sequence;
+  if (o.row.amount) now.amount = decimal{*o.row.amount};
+  now.currency = o.row.currency;
   transition::news said;
   said.event = c.event;
   said.occurred_at = c.occurred_at;
@@ -74,7 +69,21 @@ void batch::decide_known(const callback& c, in_hand& known, verdict& v, const st
   said.amount = c.amount;
   said.currency = c.currency;
   said.content_digest = c.content_digest;
-  const auto decided = transition::decide(table, now, earlier, said, c.provider->order);
+  return transition::decide(table_of(o, *c.settings), now, earlier, said, c.provider->order);
+}
+
+bool batch::teaches(const callback& c, in_hand& o) {
+  if (taken_reference(c.references, o)) return false;
+  const auto outcome = judge(c, o).outcome;
+  return outcome != disposition::duplicate && outcome != disposition::conflict && outcome != disposition::review;
+}
+
+void batch::decide_known(const callback& c, in_hand& known, verdict& v, const storage::parked_row* waited) {
+  auto* o = &known;
+  v.is = verdict::kind::decided;
+
+  const auto claimed = o->keys.find(c.key);
+  const auto decided = judge(c, *o);
 
   if (decided.outcome == disposition::duplicate) return decide_duplicate(c, *o, claimed->second, v, waited);
   if (decided.outcome == disposition::conflict) return decide_conflict(c, *o, claimed->second, v, waited);
@@ -184,7 +193,9 @@ void batch::decide_failed(const callback& c, verdict& v) {
   v.outcome.request_id = f.row.request_id.value_or("");
   v.outcome.status = f.row.answer_status;
   v.outcome.body = config::shape_of(c.provider->answers, v.outcome.disposition).body;
-  v.outcome.detail = f.row.reason + ": " + f.row.detail;
+  // The bytes are kept once; what is wrong with them may lie in this request's own headers.
+  v.outcome.detail = c.unprocessable ? std::string(code_word(c.unprocessable->code)) + ": " + c.unprocessable->detail
+                                     : f.row.reason + ": " + f.row.detail;
 }
 
 void batch::decide_unmatched(const callback& c, verdict& v) {
@@ -392,7 +403,7 @@ void batch::apply_parked(in_hand& o, const std::shared_ptr<const config::setting
       c.result = p.row.result;
       c.content_digest = p.row.content_digest;
       if (auto learned = unknown_references(o.row.provider, c.references);
-          !learned.empty() && may_meet(learned) && !taken_reference(c.references, o)) {
+          !learned.empty() && may_meet(learned) && teaches(c, o)) {
         learn(c.references, o);
         names.insert(names.end(), std::make_move_iterator(learned.begin()), std::make_move_iterator(learned.end()));
         again = true;

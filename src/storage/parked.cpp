@@ -27,7 +27,7 @@ const statement find_parked{
     "SELECT " RECIBO_PARKED_COLUMNS
     ", w.kind, w.identity FROM unnest($1, $2, $3) AS w(kind, provider, identity) "
     "JOIN recibo.parked_identities i ON i.provider = w.provider AND i.kind = w.kind AND i.identity = w.identity "
-    "JOIN recibo.parked p ON p.id = i.parked ORDER BY p.id",
+    "JOIN recibo.parked p ON p.id = i.parked ORDER BY p.disposition = 'conflict', p.id LIMIT 1000",
     {oid::text_array, oid::text_array, oid::text_array}};
 
 const statement find_parked_keys{
@@ -35,7 +35,7 @@ const statement find_parked_keys{
     "SELECT " RECIBO_PARKED_COLUMNS
     ", w.kind, w.identity FROM unnest($1, $2, $3, $4) AS w(kind, provider, identity, key) "
     "JOIN recibo.parked_identities i ON i.provider = w.provider AND i.kind = w.kind AND i.identity = w.identity "
-    "JOIN recibo.parked p ON p.id = i.parked AND p.key = w.key ORDER BY p.id",
+    "AND i.key = w.key JOIN recibo.parked p ON p.id = i.parked ORDER BY p.id",
     {oid::text_array, oid::text_array, oid::text_array, oid::bytea_array}};
 
 const statement find_parked_of{
@@ -46,7 +46,8 @@ const statement find_parked_of{
     "ON i.provider = o.provider AND i.kind = 'request_id' AND i.identity = o.request_id WHERE o.request_id = ANY($1) "
     "UNION ALL "
     "SELECT i.parked FROM recibo.operations o JOIN recibo.aliases a ON a.operation = o.id JOIN recibo.parked_identities i "
-    "ON i.provider = a.provider AND i.kind = 'reference' AND i.identity = a.alias WHERE o.request_id = ANY($1)) ORDER BY p.id",
+    "ON i.provider = a.provider AND i.kind = 'reference' AND i.identity = a.alias WHERE o.request_id = ANY($1)) "
+    "ORDER BY p.disposition = 'conflict', p.id LIMIT 1000",
     {oid::text_array}};
 
 #undef RECIBO_PARKED_COLUMNS
@@ -63,8 +64,8 @@ const statement insert_parked{
 
 const statement insert_parked_identities{
     "insert_parked_identities",
-    "INSERT INTO recibo.parked_identities (kind, provider, identity, parked) SELECT * FROM unnest($1, $2, $3, $4)",
-    {oid::text_array, oid::text_array, oid::text_array, oid::uuid_array}};
+    "INSERT INTO recibo.parked_identities (kind, provider, identity, key, parked) SELECT * FROM unnest($1, $2, $3, $4, $5)",
+    {oid::text_array, oid::text_array, oid::text_array, oid::bytea_array, oid::uuid_array}};
 
 const statement repeat_parked{"repeat_parked",
                               "WITH changed AS (UPDATE recibo.parked p SET duplicates = p.duplicates + u.times "
@@ -204,6 +205,7 @@ void new_parked::add(const parked_row& p, const std::vector<std::string>& refere
     identities.next().add(kind_of(is_reference));
     identities.next().add(p.provider);
     identities.next().add(identity);
+    identities.next().add(p.key);
     identities.next().add(p.id.binary());
   };
   if (p.request_id) name(false, *p.request_id);

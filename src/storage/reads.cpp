@@ -4,7 +4,6 @@
 #include "recibo/core/json_value.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 

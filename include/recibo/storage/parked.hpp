@@ -49,7 +49,8 @@ void append_try_locks(checked_pipeline& to, const std::vector<std::int64_t>& sor
 // Keys that were not obtained, sorted.
 std::vector<std::int64_t> read_refused_locks(const postgres::rows& from);
 
-// What is parked under any of these names, oldest first; a row for each name that it goes by.
+// What is parked under any of these names, a row for each name that it goes by: what was taken before what conflicted,
+// oldest first, and at most a thousand rows, so that a transaction stays bounded; the re-match brings the rest.
 void append_find_parked(checked_pipeline& to, const std::vector<identity_name>& names);
 // What is parked under any of these names with this key; a row for each name.
 struct parked_name {

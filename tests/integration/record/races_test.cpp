@@ -235,6 +235,47 @@ TEST_F(Races, AReferenceLearnedOnTheWayKeepsTheFirstContentFirst) {
   EXPECT_EQ(work.one(by_reference("k-1", "20.00"))->disposition, disposition::conflict);
 }
 
+TEST_F(Races, AConflictAndAMismatchTeachNoReference) {
+  bench_of_work work(db);
+  for (const auto* id : {"r-1", "r-2"}) ASSERT_TRUE(work.one(work.registration(id)));
+  ASSERT_TRUE(work.one(work.callback("r-1", "k-1", "processing")));
+  auto conflict = work.callback("r-1", "k-1", "processing", "p1", "1.00");
+  conflict.references = {"ref-x"};
+  EXPECT_EQ(work.one(conflict)->disposition, disposition::conflict);
+  auto mismatch = work.callback("r-1", "k-2", "succeeded", "p1", "1.00");
+  mismatch.references = {"ref-x"};
+  EXPECT_EQ(work.one(mismatch)->disposition, disposition::review);
+  EXPECT_EQ(count("aliases"), "0");
+  auto owner = work.callback("r-2", "k-1", "succeeded");
+  owner.references = {"ref-x"};
+  EXPECT_EQ(work.one(owner)->disposition, disposition::applied);
+  EXPECT_EQ(db.sql("SELECT o.request_id FROM recibo.aliases a JOIN recibo.operations o ON o.id = a.operation"), "r-2");
+}
+
+TEST_F(Races, MoreParkedThanOneTransactionTakesComesWithTheRematch) {
+  bench_of_work work(db);
+  ASSERT_EQ(work.one(work.callback("r-1", "k-0", "processing"))->disposition, disposition::parked);
+  // Another 1500, as if they had come under the same ID.
+  db.sql(
+      "INSERT INTO recibo.parked SELECT gen_random_uuid(), provider, identity, convert_to('k' || n, 'UTF8'), content_digest, "
+      "body_digest, disposition, "
+      "request_id, event, event_raw, occurred_at, provider_sequence, amount, currency, result, secret, answer_status, 0, "
+      "parked_at "
+      "FROM recibo.parked, generate_series(1, 1500) n");
+  db.sql(
+      "INSERT INTO recibo.parked_identities SELECT 'request_id', provider, request_id, key, id FROM recibo.parked WHERE key <> "
+      "(SELECT key "
+      "FROM recibo.parked_identities LIMIT 1)");
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  EXPECT_EQ(count("parked"), "501");
+  record::rematch again;
+  again.settings = work.settings;
+  again.request_id = "r-1";
+  ASSERT_TRUE(work.one(again));
+  EXPECT_EQ(count("parked"), "0");
+  EXPECT_EQ(count("transitions"), "1");
+}
+
 TEST_F(Races, TheSameOtherContentUnderTwoKeysIsTwoConflicts) {
   bench_of_work work(db);
   ASSERT_TRUE(work.one(work.registration("r-1")));
@@ -434,6 +475,71 @@ TEST_F(Races, AFaultOfOursIsNeverTheSenders) {
   ASSERT_TRUE(answers[1]) << answers[1].error().detail;
   EXPECT_EQ(count("failed_callbacks"), "0");
   EXPECT_EQ(count("deliveries"), "1");
+}
+
+TEST_F(Races, ManyFaultsOfOursMakeTheReplicaUnreadyAndStopTheSplitting) {
+  bench_of_work work(db);
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(work.one(work.registration("r-" + std::to_string(i))));
+  EXPECT_TRUE(work.recorder().healthy());
+  db.sql("ALTER TABLE recibo.transitions ADD CONSTRAINT ours CHECK (event <> 'complete')");
+  for (int i = 0; i < 8; ++i) {
+    const auto failed = work.one(work.callback("r-" + std::to_string(i), "k-1", "succeeded"));
+    ASSERT_FALSE(failed);
+    EXPECT_TRUE(failed.error().is_transient());
+  }
+  EXPECT_FALSE(work.recorder().healthy());
+  EXPECT_EQ(count("failed_callbacks"), "0");
+}
+
+// A cancelled wait for a standby "succeeds" with a warning: COMMIT with a notice in its pipeline proves nothing.
+TEST_F(Races, ACommitWithANoticeIsNotProof) {
+  bench_of_work work(db);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  db.sql(
+      "CREATE FUNCTION public.warn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'not replicated'; RETURN NULL; "
+      "END $$");
+  db.sql(
+      "CREATE CONSTRAINT TRIGGER warns AFTER INSERT ON recibo.idempotency_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+      "EXECUTE FUNCTION "
+      "public.warn()");
+  const auto doubtful = work.one(work.callback("r-1", "k-1", "succeeded"));
+  ASSERT_FALSE(doubtful);
+  EXPECT_TRUE(doubtful.error().is_uncertain());
+  db.sql("DROP TRIGGER warns ON recibo.idempotency_keys");
+  // The resend finds the truth: it had been committed, once.
+  const auto truth = work.one(work.callback("r-1", "k-1", "succeeded"));
+  ASSERT_TRUE(truth) << truth.error().detail;
+  EXPECT_TRUE(truth->replayed);
+  EXPECT_EQ(count("transitions"), "1");
+}
+
+TEST_F(Races, ACommitThatFailsIsNoSuccess) {
+  bench_of_work work(db);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  db.sql(
+      "CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'at the last moment' USING "
+      "ERRCODE = "
+      "'40001'; END $$");
+  db.sql("CREATE CONSTRAINT TRIGGER fails AFTER INSERT ON recibo.deliveries_" + db.sql("SELECT to_char(now(), 'YYYY_MM')") +
+         " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.fail()");
+  const auto failed = work.one(work.callback("r-1", "k-1", "succeeded"), 3s);
+  ASSERT_FALSE(failed);
+  EXPECT_FALSE(failed.error().is_permanent());
+  EXPECT_EQ(count("deliveries"), "0");
+  db.sql("DROP TRIGGER fails ON recibo.deliveries_" + db.sql("SELECT to_char(now(), 'YYYY_MM')"));
+  EXPECT_EQ(work.one(work.callback("r-1", "k-1", "succeeded"))->disposition, disposition::applied);
+}
+
+// COMMIT travels with the writes, so a row that is not as decided must fail inside the transaction.
+TEST_F(Races, ARowThatChangedUnderTheGuardFailsTheTransaction) {
+  bench_of_work work(db);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  db.sql("SELECT recibo.expect_rows(1, 1)");
+  EXPECT_THROW(db.sql("SELECT recibo.expect_rows(0, 1)"), std::runtime_error);
+  EXPECT_THROW(db.sql("WITH changed AS (UPDATE recibo.operations SET state = 'x' WHERE revision = 77 RETURNING 1) SELECT "
+                      "recibo.expect_rows(count(*), 1) FROM changed"),
+               std::runtime_error);
+  EXPECT_EQ(db.sql("SELECT state FROM recibo.operations"), "accepted");
 }
 
 TEST_F(Races, TerminatedSessionsAreReplacedWithoutALoss) {
