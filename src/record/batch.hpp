@@ -77,7 +77,8 @@ class batch final : public plan {
   void decide_callback(const callback& c, verdict& v);
   // What the table and the key say of it as things stand; changes nothing.
   transition::decision judge(const callback& c, in_hand& o);
-  // Whether its references may be learned: not from what was repeated, contradicts or waits for a person (K04).
+  // Whether its references may be learned: not from what merges nothing, a conflict or a repetition (K04). What a person
+  // has to look at is authentic all the same: whose reference it is may be believed before what it says.
   bool teaches(const callback& c, in_hand& o);
   // `waited`: it was parked, and its delivery is on record already.
   void decide_known(const callback& c, in_hand& o, verdict& v, const storage::parked_row* waited);

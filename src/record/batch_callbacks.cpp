@@ -75,7 +75,7 @@ transition::decision batch::judge(const callback& c, in_hand& o) {
 bool batch::teaches(const callback& c, in_hand& o) {
   if (taken_reference(c.references, o)) return false;
   const auto outcome = judge(c, o).outcome;
-  return outcome != disposition::duplicate && outcome != disposition::conflict && outcome != disposition::review;
+  return outcome != disposition::duplicate && outcome != disposition::conflict;
 }
 
 void batch::decide_known(const callback& c, in_hand& known, verdict& v, const storage::parked_row* waited) {

@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
 import { Fleet } from '../faults/fleet.mjs';
-import { judge, read } from '../faults/judge.mjs';
+import { judge } from '../faults/judge.mjs';
 import { answeredThenKilled } from '../faults/kill.mjs';
 import * as mix from '../faults/mix.mjs';
 import { Totals } from '../faults/round.mjs';
+import { read } from '../faults/rows.mjs';
 import { terminateAll } from '../faults/terminate.mjs';
 import { B0, likeB0 } from '../support/bodies.mjs';
 import { sleep, until } from '../support/cleanup.mjs';
@@ -17,7 +18,7 @@ import { Stage, callbackBody, isSendAgain } from '../support/recibo.mjs';
 
 const stage = await Stage.begin({
   configure(config) {
-    config.providers.p1.extract.reference = '/provider_ref'; // S23
+    config.providers.p1.extract.reference = ['/provider_ref', '/reference']; // the first for S23
     return config;
   },
 });
@@ -456,6 +457,16 @@ test('the judge of the fault tests complains when something is not so', async ()
   const { Load } = await import('../faults/load.mjs');
   const book = new Book();
   const load = new Load({ fleet: { recibo, replicas }, book, random });
+  const learned = new Operation({ id: freshId('judged'), reference: freshId('ref'), provider: 'p1', when: 'early', knownAs: 'learned' });
+  for (const [key, word, event, names] of [
+    ['1', 'processing', 'progress', { reference: learned.reference }],
+    ['2', 'succeeded', 'complete', { request_id: undefined, reference: learned.reference }],
+  ]) {
+    new Callback({ operation: learned, key, content: word, event, body: callbackBody(learned.id, key, word, names) });
+  }
+  book.add(learned);
+  await load.register(learned, replicas[0]);
+  for (const callback of learned.callbacks.toReversed()) await load.deliver(callback, replicas[1]);
   const operation = new Operation({ id: freshId('judged'), provider: 'p1', when: 'early', knownAs: 'request_id' });
   const tell = (key, word, event, amount = '19.99') =>
     new Callback({ operation, key, content: `${word} ${amount}`, event, agrees: amount === '19.99', body: callbackBody(operation.id, key, word, { amount }) });
@@ -473,6 +484,8 @@ test('the judge of the fault tests complains when something is not so', async ()
   const lies = {
     'a delivery is lost': without('deliveries', (d) => d.disposition === 'applied'),
     'a repetition is lost': without('deliveries', (d) => d.disposition === 'duplicate'),
+    'a reference is not learned': without('aliases', () => true),
+    'another reference is learned': { ...rows, aliases: [...rows.aliases, { ...rows.aliases[0], alias: 'other' }] },
     'a fact is lost': without('audit', (f) => f.sequence === 2),
     'a transition is lost': without('transitions', (t) => t.event === 'complete'),
     'a transition is there twice': { ...rows, transitions: [...rows.transitions, { ...rows.transitions[0], sequence: 99 }] },

@@ -26,6 +26,8 @@ export class Callback {
   constructor({ operation, kind = 'good', key, content, event, agrees = true, body, copies = 1 }) {
     Object.assign(this, { operation, kind, key, content, event, agrees, body, copies });
     this.digest = sha256Hex(body);
+    const { request_id: request, reference } = JSON.parse(body);
+    this.names = request === undefined ? 'reference' : reference === undefined ? 'request_id' : 'both';
     this.answers = []; // {status, disposition, delivery, state, replayed, text}
     this.lost = 0; // attempts that were refused or not answered: recorded or not
     operation.callbacks.push(this);

@@ -5,7 +5,8 @@ import { Cluster, socketFile } from '../support/cluster.mjs';
 import { FaultProxy } from '../support/fault_proxy.mjs';
 import { exchange } from '../support/raw.mjs';
 import { Recibo } from '../support/recibo.mjs';
-import { judge, read } from './judge.mjs';
+import { judge } from './judge.mjs';
+import { read } from './rows.mjs';
 
 const silent = { add() {}, all: () => [], count: 0 };
 

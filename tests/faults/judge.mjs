@@ -1,18 +1,10 @@
-// Holds the database and the answers of one round against the model. The database says in which order things happened (the
-// audit rows of an operation); the model says what must have come of them in that order; the senders say what they were told.
-// `read` asks the database, `judge` is pure and returns complaints.
+// Holds the rows and the answers of one round against the model. The database says in which order things happened (the audit
+// rows of an operation); the model says what must have come of them in that order; the senders say what they were told.
+// Pure: returns complaints.
 import { History } from './model.mjs';
-
-// A UUIDv7 that is older than any made at that instant.
-const floorId = (ms) => {
-  const hex = Math.max(0, ms).toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-0000-0000-000000000000`;
-};
 
 // Beyond so many repetitions of a key only a count is kept.
 const recordedMax = 100;
-// IDs begin with the service's time, which is this machine's; the margin is for the moment between stamp and note.
-const marginMs = 5_000;
 
 const group = (rows, by) => {
   const out = new Map();
@@ -24,34 +16,6 @@ const group = (rows, by) => {
   return out;
 };
 
-// The rows that this round is about.
-export async function read(client, book) {
-  const query = async (text, values) => (await client.query(text, values)).rows;
-  const ids = [[...book.operations.keys()]];
-  const operations = await query(
-    'SELECT id, request_id, provider, state, version, sequence, review_open FROM recibo.operations WHERE request_id = ANY($1)',
-    ids,
-  );
-  const known = [operations.map((o) => o.id)];
-  return {
-    operations,
-    audit: await query('SELECT operation, sequence, kind, delivery FROM recibo.audit WHERE operation = ANY($1) ORDER BY operation, sequence', known),
-    transitions: await query(
-      'SELECT operation, sequence, version, event, from_state, to_state, delivery, actor_kind FROM recibo.transitions WHERE operation = ANY($1)',
-      known,
-    ),
-    keys: await query('SELECT operation, delivery, disposition, state, duplicates FROM recibo.idempotency_keys WHERE operation = ANY($1)', known),
-    reviews: await query('SELECT operation, kind, delivery, status, count FROM recibo.reviews WHERE operation = ANY($1)', known),
-    notifications: await query('SELECT operation, sequence, type, destination FROM recibo.notifications WHERE operation = ANY($1)', known),
-    deliveries: await query(
-      `SELECT id, operation, provider, disposition, encode(body_digest, 'hex') AS digest FROM recibo.deliveries WHERE id >= $1 ORDER BY id`,
-      [floorId(book.since - marginMs)],
-    ),
-    parked: await query("SELECT id, provider, request_id, disposition, encode(body_digest, 'hex') AS digest FROM recibo.parked"),
-    failed: await query("SELECT provider, disposition, delivery, count, encode(body_digest, 'hex') AS digest FROM recibo.failed_callbacks"),
-  };
-}
-
 class Judgement {
   constructor(book, rows) {
     this.book = book;
@@ -62,6 +26,7 @@ class Judgement {
     this.audit = group(rows.audit, 'operation');
     this.transitions = group(rows.transitions, 'operation');
     this.keys = new Map(rows.keys.map((k) => [k.delivery, k]));
+    this.aliases = group(rows.aliases, 'operation');
     this.reviews = group(rows.reviews, 'operation');
     this.notifications = group(rows.notifications, 'operation');
     // Rows of other rounds may share the time.
@@ -95,6 +60,7 @@ class Judgement {
     const history = new History();
     const expectedNotices = [];
     const claims = new Map(); // key → delivery
+    const outcomes = new Map(); // callback → every disposition that the model gives it
     const moves = new Map((this.transitions.get(row.id) ?? []).map((t) => [t.sequence, t]));
     this.applied += moves.size;
     let sequence = 0;
@@ -103,7 +69,7 @@ class Judgement {
       const move = moves.get(fact.sequence);
       moves.delete(fact.sequence);
       if (fact.kind === 'accept') expectedNotices.push(`${fact.sequence} operation.accepted`);
-      else if (fact.kind === 'delivery') this.fact({ operation, fact, move, history, claims, expectedNotices });
+      else if (fact.kind === 'delivery') this.fact({ operation, fact, move, history, claims, outcomes, expectedNotices });
       else this.say(`${id}: a fact of kind ${fact.kind} that nobody asked for`);
     }
     for (const move of moves.values()) this.say(`${id}: transition ${move.sequence} (${move.event}) has no fact`);
@@ -112,12 +78,13 @@ class Judgement {
       this.say(`${id}: ${row.state} version ${row.version}; its history gives ${history.state} version ${history.version}`);
     }
     this.beside(operation, row, history, expectedNotices);
-    this.parkedNoMore(operation);
-    this.answered(operation, history, claims);
+    const known = this.referenceKnown(operation, row, outcomes);
+    this.parkedNoMore(operation, known);
+    this.answered(operation, history, claims, known);
   }
 
   // One callback's turn: what is on record is what the model makes of it.
-  fact({ operation, fact, move, history, claims, expectedNotices }) {
+  fact({ operation, fact, move, history, claims, outcomes, expectedNotices }) {
     const delivery = this.deliveryById.get(fact.delivery);
     const callback = delivery && this.book.callbacks.get(delivery.digest);
     const where = `${operation.id} fact ${fact.sequence}`;
@@ -126,6 +93,7 @@ class Judgement {
     if (callback.kind !== 'good') return this.say(`${where}: a callback that is ${callback.kind} has an effect`);
     const waited = delivery.operation === null;
     const wanted = history.next(callback);
+    outcomes.set(callback, [...(outcomes.get(callback) ?? []), wanted.disposition]);
     if (waited) {
       // On record as it was answered when it came; the claim and the transition tell what became of it.
       if (delivery.disposition !== 'parked' && delivery.disposition !== 'conflict') this.say(`${where}: waited as ${delivery.disposition}`);
@@ -170,8 +138,26 @@ class Judgement {
     }
   }
 
-  parkedNoMore(operation) {
+  // Whether callbacks find the operation by its reference. One that was applied, or says what is so or was, teaches it; one that
+  // repeats or contradicts does not. (What a review would have been without the parked callbacks that it brought in, nobody knows.)
+  referenceKnown(operation, row, outcomes) {
+    const names = (this.aliases.get(row.id) ?? []).map((a) => `${a.provider} ${a.alias}`);
+    const known = names.includes(`${operation.provider} ${operation.reference}`);
+    if (names.length > (known ? 1 : 0)) this.say(`${operation.id}: is known as [${names}]`);
+    const carriers = operation.callbacks.filter((c) => c.kind === 'good' && c.names === 'both');
+    const told = new Set(carriers.flatMap((c) => outcomes.get(c) ?? []));
+    const taught = ['applied', 'redundant', 'stale'].some((word) => told.has(word));
+    if (operation.knownAs === 'reference' || taught) {
+      if (!known) this.say(`${operation.id}: is not known as ${operation.reference}, which its ${taught ? 'callback taught' : 'registration said'}`);
+    } else if (known && !told.has('review')) {
+      this.say(`${operation.id}: is known as ${operation.reference}, which nothing taught but [${[...told]}]`);
+    }
+    return known;
+  }
+
+  parkedNoMore(operation, known) {
     for (const callback of operation.callbacks) {
+      if (!known && callback.names === 'reference') continue;
       for (const p of this.parkedOf.get(callback.digest) ?? []) {
         this.say(`${operation.id} (registered ${operation.when}, ${operation.knownAs}): still ${p.disposition}: ${callback.body}`);
       }
@@ -179,8 +165,12 @@ class Judgement {
   }
 
   // What the senders were told agrees with the claim of the key.
-  answered(operation, history, claims) {
+  answered(operation, history, claims, known) {
     for (const [key, copies] of group(operation.callbacks.filter((c) => c.kind === 'good'), 'key')) {
+      if (!known && copies[0].names === 'reference') {
+        this.waiting(operation, key, copies);
+        continue;
+      }
       const claim = history.claims.get(key);
       const holder = claims.get(key);
       const where = `${operation.id} key ${key}`;
@@ -226,16 +216,20 @@ class Judgement {
 
   // Never registered: everything authentic waits, visibly.
   unregistered(operation, row) {
-    const { id } = operation;
-    if (row) return this.say(`${id}: nobody registered it, and it is there`);
-    for (const [key, copies] of group(operation.callbacks.filter((c) => c.kind === 'good'), 'key')) {
-      this.conflicts(`${id} key ${key}`, copies);
-      const waiting = copies.flatMap((c) => this.parkedOf.get(c.digest) ?? []);
-      for (const callback of copies) {
-        for (const a of callback.answers) {
-          if (!waiting.some((p) => p.id === a.delivery)) this.say(`${id} key ${key}: answered ${a.status} with delivery ${a.delivery}, which does not wait`);
-          if (!(a.status === 202 && a.disposition === 'parked') && a.status !== 409) this.say(`${id} key ${key}: answered ${a.status} ${a.disposition}`);
-        }
+    if (row) return this.say(`${operation.id}: nobody registered it, and it is there`);
+    const good = operation.callbacks.filter((c) => c.kind === 'good');
+    for (const [key, copies] of group(good, 'key')) this.waiting(operation, key, copies);
+  }
+
+  // Nobody knows the name under which they came.
+  waiting(operation, key, copies) {
+    const where = `${operation.id} key ${key}`;
+    this.conflicts(where, copies);
+    const rows = copies.flatMap((c) => this.parkedOf.get(c.digest) ?? []);
+    for (const callback of copies) {
+      for (const a of callback.answers) {
+        if (!rows.some((p) => p.id === a.delivery)) this.say(`${where}: answered ${a.status} with delivery ${a.delivery}, which does not wait`);
+        if (!(a.status === 202 && a.disposition === 'parked') && a.status !== 409) this.say(`${where}: answered ${a.status} ${a.disposition}`);
       }
     }
   }
@@ -260,11 +254,11 @@ class Judgement {
       return;
     }
     if (answers.some((a) => a.status === 409)) return; // kept once by key and content: `conflicts`
-    // The bound is the key's: another spelling of the same content takes its share of it.
-    const ofKey = callback.operation.callbacks.filter((c) => c.kind === 'good' && c.key === callback.key);
-    const rowsOfKey = new Set(ofKey.map((c) => c.digest)).size > 1 ? [...new Set(ofKey.map((c) => c.digest))].flatMap((d) => this.deliveriesOf.get(d) ?? []) : rows;
     const least = Math.min(answers.length, recordedMax + 1);
-    if ((rows.length < least && rowsOfKey.length < recordedMax + 1) || rows.length > answers.length + lost) wrong(`at least ${least} must be on record`);
+    // The bound is the key's: other spellings of the same content take their share of it.
+    const copies = callback.operation.callbacks.filter((c) => c.kind === 'good' && c.key === callback.key && c.content === callback.content);
+    const ofKey = copies.reduce((sum, c) => sum + (this.deliveriesOf.get(c.digest)?.length ?? 0), 0);
+    if (rows.length > answers.length + lost || (rows.length < least && ofKey <= recordedMax)) wrong(`at least ${least} must be on record`);
     for (const a of answers) {
       if (!this.deliveryById.has(a.delivery)) this.say(`${where}: answered ${a.status} with delivery ${a.delivery}, which is not on record`);
     }

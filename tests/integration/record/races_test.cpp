@@ -235,16 +235,13 @@ TEST_F(Races, AReferenceLearnedOnTheWayKeepsTheFirstContentFirst) {
   EXPECT_EQ(work.one(by_reference("k-1", "20.00"))->disposition, disposition::conflict);
 }
 
-TEST_F(Races, AConflictAndAMismatchTeachNoReference) {
+TEST_F(Races, AConflictTeachesNoReference) {
   bench_of_work work(db);
   for (const auto* id : {"r-1", "r-2"}) ASSERT_TRUE(work.one(work.registration(id)));
   ASSERT_TRUE(work.one(work.callback("r-1", "k-1", "processing")));
   auto conflict = work.callback("r-1", "k-1", "processing", "p1", "1.00");
   conflict.references = {"ref-x"};
   EXPECT_EQ(work.one(conflict)->disposition, disposition::conflict);
-  auto mismatch = work.callback("r-1", "k-2", "succeeded", "p1", "1.00");
-  mismatch.references = {"ref-x"};
-  EXPECT_EQ(work.one(mismatch)->disposition, disposition::review);
   EXPECT_EQ(count("aliases"), "0");
   auto owner = work.callback("r-2", "k-1", "succeeded");
   owner.references = {"ref-x"};
