@@ -184,9 +184,10 @@ void queue::to_parking(const entry_ptr& e) {
 }
 
 void queue::suspect(const std::vector<entry_ptr>& entries, steady_time now) {
+  std::unordered_set<std::string> counted;  // many copies in one batch died one death
   for (const auto& e : entries) {
     auto key = suspect_key(*e);
-    if (key.empty()) continue;
+    if (key.empty() || !counted.insert(key).second) continue;
     if (suspects_.size() >= suspects_max && !suspects_.contains(key)) suspects_.erase(suspects_.begin());
     auto& known = suspects_[std::move(key)];
     ++known.deaths;

@@ -504,7 +504,8 @@ test('the judge of the fault tests complains when something is not so', async ()
   for (const [name, lie] of Object.entries(lies)) assert.notDeepEqual(complaints(lie), [], name);
 
   const answered = moves[1].answers[0];
-  for (const [name, lie] of Object.entries({ state: 'failed', delivery: moves[0].answers[0].delivery, status: 409, replayed: true, text: 'other', request: 'another' })) {
+  const other = { state: 'failed', delivery: moves[0].answers[0].delivery, status: 409, replayed: true, text: 'other', request: 'another' };
+  for (const [name, lie] of Object.entries(other)) {
     const before = answered[name];
     answered[name] = lie;
     assert.notDeepEqual(complaints(), [], `answered with another ${name}`);

@@ -65,7 +65,8 @@ const one = (what, when = 'early') => {
 async function exactly(fleet, random, i, kind, copies) {
   const proxy = fleet.proxies[i];
   const book = new Book();
-  const load = new Load({ fleet, book, random, patienceMs: 10_000 });
+  // One session died once, however many copies its batch held: that is no reason to put the sender off for long.
+  const load = new Load({ fleet, book, random, patienceMs: 5_000 });
   const { operation, say } = one('cut');
   const callback = say('19.99');
   book.add(operation);

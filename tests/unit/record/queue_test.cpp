@@ -150,6 +150,12 @@ TEST_F(Queue, SuspectsGoAloneAndHaveToWaitAfterFiveDeaths) {
   EXPECT_TRUE(q.push(made("odd")));
 }
 
+TEST_F(Queue, ManyCopiesInABatchThatDiedAreOneDeath) {
+  queue q(bounds);
+  q.suspect(std::vector<entry_ptr>(12, made("odd")), now);
+  EXPECT_TRUE(q.push(made("odd")));
+}
+
 TEST_F(Queue, PutBackComesFirstInItsOldOrder) {
   queue q(bounds);
   for (const auto* id : {"a", "b", "c"}) ASSERT_TRUE(q.push(made(id)));
