@@ -114,9 +114,7 @@ batch::in_hand& batch::create_for(const callback& c, const std::string& request_
   r.workflow = c.settings->workflows.at(c.provider->workflow);
   r.references = c.references;
   r.trace_id = c.trace_id;
-  canonical intent;
-  intent.add("registered by callback").add(r.provider).add(r.request_id);
-  r.intent = sha256(intent.bytes());
+  r.intent = evidence::callback_intent_digest(r.provider, r.request_id);
   return create(r);
 }
 

@@ -65,6 +65,28 @@ TEST_F(Operations, TheSameAgainIsTheSameAndShowsWhatIsTrueNow) {
   EXPECT_EQ(count("operations"), "1");
 }
 
+TEST_F(Operations, WhatIsDurableIsSaidEvenWhenItCannotBeReadBack) {
+  const std::string body =
+      R"({"request_id":"r-1","provider":"p1","reference":"x","items":[{"item_id":"i1"}],"metadata":{"b":1,"a":2}})";
+  const auto usual = api.accept(body);
+  ASSERT_EQ(usual.status, 201) << usual.body;
+  api.pool.close();
+  auto other = body;
+  other.replace(other.find("r-1"), 3, "r-2").replace(other.find("\"x\""), 3, "\"y\"");
+  const auto made = api.accept(other);
+  ASSERT_EQ(made.status, 201) << made.body;
+  for (const auto* field : {"state", "label", "version", "overdue", "items_summary", "allowed_events", "last_stage",
+                            "items/0/item_id", "items/0/state", "metadata", "result", "amount"}) {
+    EXPECT_EQ(made.at(field), usual.at(field)) << field;
+  }
+  EXPECT_EQ(made.at("references"), R"(["y"])");
+  const auto away = api.get("/v1/operations/r-2");
+  EXPECT_EQ(away.status, 503);
+  EXPECT_EQ(away.at("retryable"), "true");
+  EXPECT_NE(away.header("Retry-After"), "");
+  EXPECT_EQ(api.accept(body).status, 503) << "what it is now can only be read";
+}
+
 TEST_F(Operations, AnotherIntentIsAConflictAndOnlyItsClientSeesTheState) {
   ASSERT_EQ(api.accept(R"({"request_id":"r-1","provider":"p1"})").status, 201);
   const auto own = api.accept(R"({"request_id":"r-1","provider":"p2"})");
