@@ -322,12 +322,10 @@ void append_find_workflows(checked_pipeline& to, const std::vector<std::int64_t>
   to.add(find_workflows, std::move(with));
 }
 
-new_operations::new_operations() : rows(insert_operations) {}
-void new_operations::add(const operation_row& o, sys_micros at) {
-  rows.next().add(o.id.binary());
-  rows.next().add(o.request_id);
-  rows.next().add(o.provider);
-  rows.next().add_int8(o.workflow);
+namespace {
+
+// The columns that a recorded fact may change, in the order in which both statements name them.
+void add_changing_columns(bulk& rows, const operation_row& o, sys_micros at) {
   rows.next().add(o.state);
   rows.next().add_int4(o.version);
   rows.next().add_int4(o.revision);
@@ -340,20 +338,22 @@ void new_operations::add(const operation_row& o, sys_micros at) {
   rows.next().add_time(at);
 }
 
+}  // namespace
+
+new_operations::new_operations() : rows(insert_operations) {}
+void new_operations::add(const operation_row& o, sys_micros at) {
+  rows.next().add(o.id.binary());
+  rows.next().add(o.request_id);
+  rows.next().add(o.provider);
+  rows.next().add_int8(o.workflow);
+  add_changing_columns(rows, o, at);
+}
+
 changed_operations::changed_operations() : rows(update_operations) {}
 void changed_operations::add(const operation_row& o, std::int32_t locked_revision, sys_micros at) {
   rows.next().add(o.id.binary());
   rows.next().add_int4(locked_revision);
-  rows.next().add(o.state);
-  rows.next().add_int4(o.version);
-  rows.next().add_int4(o.revision);
-  rows.next().add_time(o.watermark_at);
-  rows.next().add_int8(o.watermark_sequence);
-  rows.next().add_int4(o.sequence);
-  rows.next().add(binary(o.chain_hash));
-  rows.next().add_bool(o.review_open);
-  rows.next().add_time(o.state_at);
-  rows.next().add_time(at);
+  add_changing_columns(rows, o, at);
 }
 
 new_registrations::new_registrations() : rows(insert_registrations) {}
