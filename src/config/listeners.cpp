@@ -1,6 +1,7 @@
 // listen and limits: where requests come in, and how much of them is borne.
 #include "sections.hpp"
-#include "units.hpp"
+
+#include "recibo/core/network.hpp"
 
 namespace recibo::config {
 namespace {

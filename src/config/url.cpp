@@ -1,8 +1,7 @@
 #include "url.hpp"
 
 #include "recibo/core/ascii.hpp"
-
-#include "units.hpp"
+#include "recibo/core/network.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,45 @@
+// IP addresses and networks: whose word about a client counts (S21), and what an outbound request may reach (K29). Pure, and
+// the one place that reads and compares them. An IPv4 address and its IPv4-mapped form (::ffff:a.b.c.d) are the same address.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace recibo {
+
+// In network order, IPv4 as ::ffff:a.b.c.d, so that both families compare.
+using ip_bytes = std::array<std::uint8_t, 16>;
+
+// "10.1.2.3", "fd00::1", "::ffff:10.1.2.3"; no brackets, port, zone or blanks, and no number such as "2130706433".
+std::optional<ip_bytes> parse_ip(std::string_view text);
+// The usual text: IPv4 dotted, IPv6 in the shortest form (RFC 5952).
+std::string to_string(const ip_bytes& address);
+bool is_v4(const ip_bytes& address) noexcept;
+
+struct network {
+  ip_bytes base{};
+  int prefix = 128;  // in terms of the 16 bytes: 10.0.0.0/8 has 104
+  // A network of IPv6, ::/0 too, holds no IPv4 address.
+  bool contains(const ip_bytes& address) const noexcept;
+};
+// "10.0.0.0/8", "fd00::/8", or one address. Bits behind the prefix must be zero.
+std::optional<network> parse_network(std::string_view text);
+// As it would be written; without the prefix when it is one address.
+std::string to_string(const network& n);
+// Whether one of them holds the address.
+bool contains(std::span<const network> networks, const ip_bytes& address) noexcept;
+
+// What an outbound request must not reach by accident (K29).
+enum class reach {
+  open,     // a public address
+  guarded,  // loopback, private or shared: only where the configuration names it
+  never,    // link-local (metadata services), multicast, unspecified, reserved: not even then
+};
+// An address that carries an IPv4 one for a translator (NAT64, 6to4, IPv4-compatible) is judged by what it carries.
+reach classify(const ip_bytes& address) noexcept;
+
+}  // namespace recibo

@@ -1,0 +1,105 @@
+#include "recibo/core/network.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace recibo {
+namespace {
+
+constexpr std::size_t v4_at = 12;
+constexpr int v4_prefix = 96;
+
+network fixed(const char* text) { return *parse_network(text); }
+
+// The IPv4 address in four bytes from `at` on.
+ip_bytes carried(const ip_bytes& address, std::size_t at) noexcept {
+  ip_bytes out{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  for (std::size_t i = 0; i < 4; ++i) out[v4_at + i] = address[at + i];
+  return out;
+}
+
+}  // namespace
+
+std::optional<ip_bytes> parse_ip(std::string_view text) {
+  // inet_pton reads to the first NUL, and would take what stands before it.
+  if (text.size() >= INET6_ADDRSTRLEN || text.find('\0') != std::string_view::npos) return std::nullopt;
+  const std::string copy(text);
+  ip_bytes out{};
+  if (inet_pton(AF_INET6, copy.c_str(), out.data()) == 1) return out;
+  out = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (inet_pton(AF_INET, copy.c_str(), out.data() + v4_at) == 1) return out;
+  return std::nullopt;
+}
+
+bool is_v4(const ip_bytes& address) noexcept {
+  return std::all_of(address.begin(), address.begin() + 10, [](std::uint8_t b) { return b == 0; }) && address[10] == 0xff &&
+         address[11] == 0xff;
+}
+
+std::string to_string(const ip_bytes& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (is_v4(address)) {
+    inet_ntop(AF_INET, address.data() + v4_at, text.data(), text.size());
+  } else {
+    inet_ntop(AF_INET6, address.data(), text.data(), text.size());
+  }
+  return text.data();
+}
+
+bool network::contains(const ip_bytes& address) const noexcept {
+  if (is_v4(address) && prefix < v4_prefix) return false;
+  for (int bit = 0; bit < prefix; bit += 8) {
+    const auto i = static_cast<std::size_t>(bit / 8);
+    const int keep = std::min(8, prefix - bit);
+    const auto mask = static_cast<std::uint8_t>(0xff << (8 - keep));
+    if ((address[i] & mask) != (base[i] & mask)) return false;
+  }
+  return true;
+}
+
+std::optional<network> parse_network(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const std::string_view address = text.substr(0, slash);
+  const auto base = parse_ip(address);
+  if (!base) return std::nullopt;
+  const int width = address.find(':') == std::string_view::npos ? 32 : 128;
+  int prefix = width;
+  if (slash != std::string_view::npos) {
+    const std::string_view digits = text.substr(slash + 1);
+    const auto [end, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
+    if (bad != std::errc{} || end != digits.data() + digits.size() || prefix < 0 || prefix > width) return std::nullopt;
+  }
+  network out{*base, prefix + (128 - width)};
+  for (int bit = out.prefix; bit < 128; ++bit)
+    if (out.base[static_cast<std::size_t>(bit / 8)] & (0x80 >> (bit % 8))) return std::nullopt;
+  return out;
+}
+
+std::string to_string(const network& n) {
+  const std::string address = to_string(n.base);
+  if (n.prefix == 128) return address;
+  return address + "/" + std::to_string(is_v4(n.base) && n.prefix >= v4_prefix ? n.prefix - v4_prefix : n.prefix);
+}
+
+bool contains(std::span<const network> networks, const ip_bytes& address) noexcept {
+  return std::any_of(networks.begin(), networks.end(), [&](const network& n) { return n.contains(address); });
+}
+
+reach classify(const ip_bytes& address) noexcept {
+  static const network never[] = {fixed("0.0.0.0/8"), fixed("169.254.0.0/16"), fixed("224.0.0.0/4"), fixed("240.0.0.0/4"),
+                                  fixed("::/128"),    fixed("fe80::/10"),      fixed("ff00::/8")};
+  static const network guarded[] = {fixed("10.0.0.0/8"),     fixed("127.0.0.0/8"),   fixed("172.16.0.0/12"),
+                                    fixed("192.168.0.0/16"), fixed("192.0.0.0/24"),  fixed("198.18.0.0/15"),
+                                    fixed("100.64.0.0/10"),  fixed("::1/128"),       fixed("fc00::/7"),
+                                    fixed("fec0::/10"),      fixed("64:ff9b:1::/48")};
+  static const network nat64 = fixed("64:ff9b::/96"), six_to_four = fixed("2002::/16"), compatible = fixed("::/96");
+  if (contains(never, address)) return reach::never;
+  if (contains(guarded, address)) return reach::guarded;
+  if (nat64.contains(address) || compatible.contains(address)) return classify(carried(address, 12));
+  if (six_to_four.contains(address)) return classify(carried(address, 2));
+  return reach::open;
+}
+
+}  // namespace recibo

@@ -1,0 +1,80 @@
+#include "recibo/core/network.hpp"
+
+#include <gtest/gtest.h>
+
+namespace recibo {
+namespace {
+
+TEST(Network, ReadsNetworks) {
+  const auto ten = parse_network("10.0.0.0/8");
+  ASSERT_TRUE(ten);
+  EXPECT_TRUE(ten->contains(*parse_ip("10.255.1.2")));
+  EXPECT_FALSE(ten->contains(*parse_ip("11.0.0.0")));
+  const auto local = parse_network("fd00::/8");
+  ASSERT_TRUE(local);
+  EXPECT_TRUE(local->contains(*parse_ip("fdff::1")));
+  EXPECT_FALSE(local->contains(*parse_ip("fc00::1")));
+  EXPECT_TRUE(parse_network("192.168.1.7")->contains(*parse_ip("192.168.1.7")));
+  EXPECT_FALSE(parse_network("192.168.1.7")->contains(*parse_ip("192.168.1.6")));
+  for (const auto bad :
+       {"", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0/8", "ledger/8", "fd00::/129", "10.0.0.0/8x"})
+    EXPECT_FALSE(parse_network(bad)) << bad;
+}
+
+TEST(Network, PrefixesNeedNotEndAtAByte) {
+  const auto twelve = *parse_network("172.16.0.0/12");
+  EXPECT_TRUE(twelve.contains(*parse_ip("172.31.255.255")));
+  EXPECT_FALSE(twelve.contains(*parse_ip("172.32.0.0")));
+}
+
+TEST(Network, MappedAddressesAreIpv4) {
+  EXPECT_EQ(parse_ip("::ffff:10.0.0.1"), parse_ip("10.0.0.1"));
+  EXPECT_TRUE(is_v4(*parse_ip("::ffff:10.0.0.1")));
+  EXPECT_FALSE(is_v4(*parse_ip("::1")));
+  EXPECT_TRUE(parse_network("10.0.0.0/8")->contains(*parse_ip("::ffff:10.9.9.9")));
+  EXPECT_TRUE(parse_network("::ffff:10.0.0.0/104")->contains(*parse_ip("10.9.9.9")));
+}
+
+TEST(Network, NoNetworkOfOneFamilyHoldsTheOther) {
+  EXPECT_TRUE(parse_network("0.0.0.0/0")->contains(*parse_ip("8.8.8.8")));
+  EXPECT_FALSE(parse_network("0.0.0.0/0")->contains(*parse_ip("2001:db8::1")));
+  EXPECT_TRUE(parse_network("::/0")->contains(*parse_ip("2001:db8::1")));
+  EXPECT_FALSE(parse_network("::/0")->contains(*parse_ip("8.8.8.8")));
+}
+
+TEST(Network, WhatIsNoAddressIsRefused) {
+  for (const std::string_view bad :
+       {std::string_view(""), std::string_view("10.0.0"), std::string_view("10.0.0.256"), std::string_view("2130706433"),
+        std::string_view("0x7f.0.0.1"), std::string_view("[::1]"), std::string_view("fe80::1%eth0"),
+        std::string_view(" 10.0.0.1"), std::string_view("10.0.0.1:80"), std::string_view("10.0.0.1\0", 9),
+        std::string_view("010.0.0.1")})
+    EXPECT_FALSE(parse_ip(bad)) << bad;
+}
+
+TEST(Network, WritesWhatItReads) {
+  for (const auto text : {"10.0.0.0/8", "0.0.0.0/0", "192.168.1.7", "fd00::/8", "::/0", "2001:db8::1"})
+    EXPECT_EQ(to_string(*parse_network(text)), text);
+  EXPECT_EQ(to_string(*parse_ip("::ffff:10.0.0.1")), "10.0.0.1");
+  EXPECT_EQ(to_string(*parse_ip("2001:0db8:0:0:0:0:0:1")), "2001:db8::1");
+}
+
+TEST(Network, OneOfSeveralIsEnough) {
+  const network some[] = {*parse_network("10.0.0.0/8"), *parse_network("fd00::/8")};
+  EXPECT_TRUE(contains(some, *parse_ip("fd12::1")));
+  EXPECT_FALSE(contains(some, *parse_ip("192.168.0.1")));
+  EXPECT_FALSE(contains({}, *parse_ip("10.0.0.1")));
+}
+
+TEST(Network, KnowsWhatMustNotBeReached) {
+  for (const auto never : {"169.254.169.254", "0.0.0.0", "224.0.0.1", "255.255.255.255", "fe80::1", "ff02::1",
+                           "::", "::ffff:169.254.169.254", "64:ff9b::169.254.169.254", "2002:a9fe:a9fe::1", "::169.254.169.254"})
+    EXPECT_EQ(classify(*parse_ip(never)), reach::never) << never;
+  for (const auto guarded : {"127.0.0.1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1", "198.18.0.1",
+                             "::1", "fd00::1", "fec0::1", "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "2002:7f00:1::", "::127.0.0.1"})
+    EXPECT_EQ(classify(*parse_ip(guarded)), reach::guarded) << guarded;
+  for (const auto open : {"8.8.8.8", "172.32.0.1", "2001:db8::1", "100.128.0.1", "64:ff9b::8.8.8.8", "2002:808:808::1"})
+    EXPECT_EQ(classify(*parse_ip(open)), reach::open) << open;
+}
+
+}  // namespace
+}  // namespace recibo
