@@ -101,15 +101,9 @@ class extract_reader {
   }
 
   bool covered(const source& s) const {
-    using part = verify::content_part::source;
-    const auto signed_alone = [&](part what) {
-      return std::any_of(scheme_->content.begin(), scheme_->content.end(), [&](const verify::content_part& p) {
-        return p.what == what && !p.lower && p.names.size() == 1 && p.names.front() == s.name;
-      });
-    };
     switch (s.from) {
-      case source::place::json: return scheme_->covers_body() || signed_alone(part::json);
-      case source::place::form: return scheme_->covers_body() || signed_alone(part::form);
+      case source::place::json: return scheme_->covers_json(s.name);
+      case source::place::form: return scheme_->covers_form(s.name);
       case source::place::header: return scheme_->covers_header(s.name);
       case source::place::query: return scheme_->covers_query(s.name);
     }
@@ -144,7 +138,7 @@ void default_key(reading& r, const section& s, const verify::scheme* scheme, ext
     from.from = source::place::header;
     from.name = *scheme->replay_header;
     out.idempotency_key.push_back(std::move(from));
-  } else if (scheme->replay_json && scheme->covers_body()) {
+  } else if (scheme->replay_json && scheme->covers_json(*scheme->replay_json)) {
     source from;
     from.name = *scheme->replay_json;
     out.idempotency_key.push_back(std::move(from));

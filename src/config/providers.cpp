@@ -40,10 +40,7 @@ class provider_reader {
   void read_public_url(section& s, const verify::scheme* scheme) {
     const field url = s.get("public_url");
     if (url) read_http_url(r_, url, out_.public_url);
-    const bool needed =
-        scheme != nullptr && std::any_of(scheme->content.begin(), scheme->content.end(), [](const verify::content_part& p) {
-          return p.what == verify::content_part::source::url || p.what == verify::content_part::source::url_hubspot;
-        });
+    const bool needed = scheme != nullptr && scheme->needs_url();
     if (needed && !s.has("public_url"))
       r_.error(where_.at,
                std::string(where_.name) + ": public_url is required: this scheme signs the URL as the provider knows it");

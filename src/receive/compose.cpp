@@ -194,9 +194,10 @@ class composer {
     const auto& secrets = how_.keys.secrets;
     const auto key = std::find_if(secrets.begin(), secrets.end(), [&](const verify::named_secret& s) { return s.valid_at(at_); });
     if (key == secrets.end()) return wrong("no secret of this provider is valid now");
-    auto added = verify::sign(how_.verify, message, *key, at_);
-    if (!added) return added.error();
-    out_.headers.insert(out_.headers.end(), added->begin(), added->end());
+    auto made = verify::sign_request(how_.verify, message, *key, at_);
+    if (!made) return made.error();
+    out_.headers.insert(out_.headers.end(), made->headers.begin(), made->headers.end());
+    if (made->body) out_.body = std::move(*made->body);
     return {};
   }
 

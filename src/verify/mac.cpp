@@ -1,17 +1,16 @@
 #include "mac.hpp"
 
-#include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/params.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 
 namespace recibo::verify {
 namespace {
 
-constexpr std::size_t hash_count = 4;
+constexpr std::size_t hash_count = 4, block_max = 128;
 
 const char* openssl_name(hash_name how) noexcept {
   switch (how) {
@@ -23,82 +22,96 @@ const char* openssl_name(hash_name how) noexcept {
   return "";
 }
 
+constexpr std::size_t block_size(hash_name how) noexcept { return how == hash_name::sha1 || how == hash_name::sha256 ? 64 : 128; }
+
 void must(bool fine, const char* what) {
   if (fine) return;
   std::fprintf(stderr, "recibo: %s failed in OpenSSL\n", what);
   std::abort();
 }
 
-struct mac_context_free {
-  void operator()(EVP_MAC_CTX* c) const noexcept { EVP_MAC_CTX_free(c); }
-};
+// Never freed: it lives as long as the process, and OpenSSL takes itself down before static objects of ours.
+const EVP_MD* method_of(hash_name how) {
+  static const std::array<EVP_MD*, hash_count> all = [] {
+    std::array<EVP_MD*, hash_count> out{};
+    for (std::size_t i = 0; i < hash_count; ++i) {
+      out[i] = EVP_MD_fetch(nullptr, openssl_name(static_cast<hash_name>(i)), nullptr);
+      must(out[i] != nullptr, "EVP_MD_fetch");
+    }
+    return out;
+  }();
+  return all[static_cast<std::size_t>(how)];
+}
+
 struct digest_context_free {
   void operator()(EVP_MD_CTX* c) const noexcept { EVP_MD_CTX_free(c); }
 };
+using owned_context = std::unique_ptr<EVP_MD_CTX, digest_context_free>;
 
-// One keyed and one plain context per hash, made when a thread first needs it.
-struct contexts {
-  std::array<std::unique_ptr<EVP_MAC_CTX, mac_context_free>, hash_count> macs;
-  std::array<std::unique_ptr<EVP_MD_CTX, digest_context_free>, hash_count> digests;
-};
-
-contexts& of_this_thread() {
-  thread_local contexts mine;
-  return mine;
-}
-
-EVP_MAC_CTX* mac_context(hash_name how) {
-  auto& slot = of_this_thread().macs[static_cast<std::size_t>(how)];
-  if (!slot) {
-    // Never freed: it lives as long as the process, and OpenSSL takes itself down before static objects of ours.
-    static EVP_MAC* const method = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
-    must(method != nullptr, "EVP_MAC_fetch");
-    slot.reset(EVP_MAC_CTX_new(method));
-    must(slot != nullptr, "EVP_MAC_CTX_new");
-    std::string name = openssl_name(how);
-    const OSSL_PARAM wanted[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name.data(), 0),
-                                 OSSL_PARAM_construct_end()};
-    must(EVP_MAC_CTX_set_params(slot.get(), wanted) == 1, "EVP_MAC_CTX_set_params");
-  }
-  return slot.get();
-}
-
-EVP_MD_CTX* digest_context(hash_name how) {
-  auto& slot = of_this_thread().digests[static_cast<std::size_t>(how)];
+// One per hash, made when a thread first needs it.
+EVP_MD_CTX* context_of_this_thread(hash_name how) {
+  thread_local std::array<owned_context, hash_count> mine;
+  auto& slot = mine[static_cast<std::size_t>(how)];
   if (!slot) {
     slot.reset(EVP_MD_CTX_new());
     must(slot != nullptr, "EVP_MD_CTX_new");
-    // The context keeps its own reference to the method.
-    const std::unique_ptr<EVP_MD, decltype(&EVP_MD_free)> method(EVP_MD_fetch(nullptr, openssl_name(how), nullptr), &EVP_MD_free);
-    must(method && EVP_DigestInit_ex(slot.get(), method.get(), nullptr) == 1, "EVP_DigestInit_ex");
   }
   return slot.get();
 }
 
-const unsigned char* bytes_of(std::string_view text) noexcept { return reinterpret_cast<const unsigned char*>(text.data()); }
-
-}  // namespace
-
-mac hmac(hash_name how, std::string_view key, std::span<const std::string_view> pieces) {
-  EVP_MAC_CTX* context = mac_context(how);
-  must(EVP_MAC_init(context, bytes_of(key), key.size(), nullptr) == 1, "EVP_MAC_init");
-  for (const std::string_view piece : pieces) must(EVP_MAC_update(context, bytes_of(piece), piece.size()) == 1, "EVP_MAC_update");
-  mac out;
-  must(EVP_MAC_final(context, out.bytes.data(), &out.size, out.bytes.size()) == 1, "EVP_MAC_final");
-  return out;
+void update(EVP_MD_CTX* context, std::string_view piece) {
+  must(EVP_DigestUpdate(context, piece.data(), piece.size()) == 1, "EVP_DigestUpdate");
 }
 
-mac digest(hash_name how, std::span<const std::string_view> pieces) {
-  EVP_MD_CTX* context = digest_context(how);
-  // Without a method the context starts over with the one it has.
-  must(EVP_DigestInit_ex(context, nullptr, nullptr) == 1, "EVP_DigestInit_ex");
-  for (const std::string_view piece : pieces)
-    must(EVP_DigestUpdate(context, piece.data(), piece.size()) == 1, "EVP_DigestUpdate");
+mac finish(EVP_MD_CTX* context) {
   mac out;
   unsigned int size = 0;
   must(EVP_DigestFinal_ex(context, out.bytes.data(), &size) == 1, "EVP_DigestFinal_ex");
   out.size = size;
   return out;
+}
+
+}  // namespace
+
+mac digest(hash_name how, std::span<const std::string_view> pieces) {
+  EVP_MD_CTX* const context = context_of_this_thread(how);
+  must(EVP_DigestInit_ex2(context, method_of(how), nullptr) == 1, "EVP_DigestInit_ex2");
+  for (const std::string_view piece : pieces) update(context, piece);
+  return finish(context);
+}
+
+mac hmac(hash_name how, std::string_view key, std::span<const std::string_view> pieces) { return hmac_key(how, key)(pieces); }
+
+void hmac_key::context_free::operator()(evp_md_ctx_st* c) const noexcept { EVP_MD_CTX_free(c); }
+
+hmac_key::hmac_key(hash_name how, std::string_view key) : how_(how), inner_(EVP_MD_CTX_new()), outer_(EVP_MD_CTX_new()) {
+  must(inner_ && outer_, "EVP_MD_CTX_new");
+  std::array<unsigned char, block_max> block{};
+  const std::size_t size = block_size(how);
+  if (key.size() > size) {
+    const mac shorter = digest(how, std::array{key});
+    std::copy_n(shorter.bytes.begin(), shorter.size, block.begin());
+  } else {
+    std::copy(key.begin(), key.end(), block.begin());
+  }
+  const auto begin_with = [&](EVP_MD_CTX* context, unsigned char pad) {
+    for (std::size_t i = 0; i < size; ++i) block[i] ^= pad;
+    must(EVP_DigestInit_ex2(context, method_of(how), nullptr) == 1, "EVP_DigestInit_ex2");
+    must(EVP_DigestUpdate(context, block.data(), size) == 1, "EVP_DigestUpdate");
+  };
+  begin_with(inner_.get(), 0x36);
+  begin_with(outer_.get(), 0x36 ^ 0x5c);
+  OPENSSL_cleanse(block.data(), block.size());
+}
+
+mac hmac_key::operator()(std::span<const std::string_view> pieces) const {
+  EVP_MD_CTX* const context = context_of_this_thread(how_);
+  must(EVP_MD_CTX_copy_ex(context, inner_.get()) == 1, "EVP_MD_CTX_copy_ex");
+  for (const std::string_view piece : pieces) update(context, piece);
+  const mac inside = finish(context);
+  must(EVP_MD_CTX_copy_ex(context, outer_.get()) == 1, "EVP_MD_CTX_copy_ex");
+  update(context, inside.view());
+  return finish(context);
 }
 
 }  // namespace recibo::verify

@@ -39,25 +39,41 @@ Enum word(const json& value, const std::array<std::pair<std::string_view, Enum>,
   refuse(std::string(field) + ": not a value that this version knows");
 }
 
-constexpr std::array<std::pair<std::string_view, scheme_kind>, 4> kinds{
-    {{"hmac", scheme_kind::hmac}, {"hash", scheme_kind::hash}, {"token", scheme_kind::token}, {"none", scheme_kind::none}}};
-constexpr std::array<std::pair<std::string_view, hash_name>, 4> hashes{
+template <class Enum, std::size_t N>
+using word_table = std::array<std::pair<std::string_view, Enum>, N>;
+
+constexpr word_table<scheme_kind, 10> kinds{{{"hmac", scheme_kind::hmac},
+                                             {"hash", scheme_kind::hash},
+                                             {"token", scheme_kind::token},
+                                             {"ed25519", scheme_kind::ed25519},
+                                             {"ecdsa", scheme_kind::ecdsa},
+                                             {"rsa", scheme_kind::rsa},
+                                             {"plaid", scheme_kind::plaid},
+                                             {"aws-sns", scheme_kind::aws_sns},
+                                             {"http-message-signatures", scheme_kind::http_signatures},
+                                             {"none", scheme_kind::none}}};
+constexpr word_table<hash_name, 4> hashes{
     {{"sha1", hash_name::sha1}, {"sha256", hash_name::sha256}, {"sha384", hash_name::sha384}, {"sha512", hash_name::sha512}}};
-constexpr std::array<std::pair<std::string_view, text_encoding>, 3> key_encodings{
-    {{"utf8", text_encoding::utf8}, {"base64", text_encoding::base64}, {"hex", text_encoding::hex}}};
-constexpr std::array<std::pair<std::string_view, signature_encoding>, 4> signature_encodings{
-    {{"hex", signature_encoding::hex},
-     {"base64", signature_encoding::base64},
-     {"base64url", signature_encoding::base64url},
-     {"text", signature_encoding::text}}};
-constexpr std::array<std::pair<std::string_view, place>, 4> places{
-    {{"header", place::header}, {"json", place::json}, {"form", place::form}, {"element", place::element}}};
-constexpr std::array<std::pair<std::string_view, timestamp_format>, 4> formats{{{"unix_s", timestamp_format::unix_s},
-                                                                                {"unix_ms", timestamp_format::unix_ms},
-                                                                                {"unix_any", timestamp_format::unix_any},
-                                                                                {"rfc3339", timestamp_format::rfc3339}}};
-constexpr std::array<std::pair<std::string_view, content_part::source>, 2> url_forms{
-    {{"full", content_part::source::url}, {"hubspot_decoded", content_part::source::url_hubspot}}};
+constexpr word_table<text_encoding, 4> key_encodings{
+    {{"utf8", text_encoding::utf8}, {"base64", text_encoding::base64}, {"hex", text_encoding::hex}, {"pem", text_encoding::pem}}};
+constexpr word_table<signature_encoding, 4> signature_encodings{{{"hex", signature_encoding::hex},
+                                                                 {"base64", signature_encoding::base64},
+                                                                 {"base64url", signature_encoding::base64url},
+                                                                 {"text", signature_encoding::text}}};
+constexpr word_table<place, 5> places{{{"header", place::header},
+                                       {"json", place::json},
+                                       {"form", place::form},
+                                       {"element", place::element},
+                                       {"claim", place::claim}}};
+constexpr word_table<timestamp_format, 4> formats{{{"unix_s", timestamp_format::unix_s},
+                                                   {"unix_ms", timestamp_format::unix_ms},
+                                                   {"unix_any", timestamp_format::unix_any},
+                                                   {"rfc3339", timestamp_format::rfc3339}}};
+constexpr word_table<content_part::source, 3> url_forms{{{"full", content_part::source::url},
+                                                         {"hubspot_decoded", content_part::source::url_hubspot},
+                                                         {"plivo", content_part::source::url_plivo}}};
+constexpr word_table<content_part::source, 1> checksums{{{"decimal", content_part::source::body_crc32}}};
+constexpr word_table<url_variant, 2> variants{{{"no_port", url_variant::no_port}, {"default_port", url_variant::default_port}}};
 
 void only(const json& object, std::initializer_list<std::string_view> known, const char* where) {
   if (!object.is_object()) refuse(std::string(where) + ": not an object");
@@ -92,16 +108,51 @@ std::vector<std::string> names(const json& value, const char* field) {
   return out;
 }
 
+int small_number(const json& object, const char* field, int least, int most) {
+  const json& value = object[field];
+  if (!value.is_number_integer() || value < least || value > most) refuse(std::string(field) + ": not a number in its range");
+  return value.get<int>();
+}
+
 key_rule read_key(const json& from) {
-  only(from, {"strip_prefix", "encoding"}, "key");
+  only(from, {"strip_prefix", "encoding", "digest", "split", "part", "certificate_url_header", "host_suffixes", "id_header"},
+       "key");
   key_rule out;
   out.strip_prefix = text(from, "strip_prefix");
   if (from.contains("encoding")) out.encoding = word(from["encoding"], key_encodings, "key.encoding");
+  if (from.contains("digest")) out.digest = word(from["digest"], hashes, "key.digest");
+  out.split = text(from, "split");
+  if (from.contains("part")) out.part = small_number(from, "part", 0, 9);
+  out.certificate_url_header = text(from, "certificate_url_header");
+  if (from.contains("host_suffixes")) out.host_suffixes = names(from["host_suffixes"], "key.host_suffixes");
+  out.id_header = text(from, "id_header");
+  return out;
+}
+
+hash_choice read_hash_choice(const json& from) {
+  only(from, {"header", "element", "map"}, "hash_from");
+  hash_choice out;
+  out.header = text(from, "header");
+  out.element = text(from, "element");
+  if (!from.contains("map") || !from["map"].is_object()) refuse("hash_from.map: not an object");
+  for (const auto& [name, hash] : from["map"].items()) out.names.emplace(name, word(hash, hashes, "hash_from.map"));
+  return out;
+}
+
+body_hash_rule read_body_hash(const json& from) {
+  only(from, {"query", "hash", "encoding", "unless_form"}, "body_hash");
+  body_hash_rule out;
+  out.query = text(from, "query");
+  if (from.contains("hash")) out.hash = word(from["hash"], hashes, "body_hash.hash");
+  if (from.contains("encoding")) out.encoding = word(from["encoding"], signature_encodings, "body_hash.encoding");
+  out.unless_form = flag(from, "unless_form");
   return out;
 }
 
 signature_rule read_signature(const json& from) {
-  only(from, {"from", "names", "name", "repeat", "list", "pair", "element", "prefix", "encoding", "numbered", "max"},
+  only(from,
+       {"from", "names", "name", "repeat", "list", "pair", "element", "element_is_secret_part", "prefix", "encoding", "numbered",
+        "max"},
        "signature");
   signature_rule out;
   if (from.contains("from")) out.from = word(from["from"], places, "signature.from");
@@ -113,10 +164,8 @@ signature_rule read_signature(const json& from) {
   out.element = text(from, "element");
   out.prefix = text(from, "prefix");
   out.numbered = text(from, "numbered");
-  if (from.contains("max")) {
-    if (!from["max"].is_number_integer()) refuse("signature.max: not a number");
-    out.max = from["max"].get<int>();
-  }
+  if (from.contains("max")) out.max = small_number(from, "max", 1, 100);
+  if (from.contains("element_is_secret_part")) out.element_is_secret_part = small_number(from, "element_is_secret_part", 0, 9);
   if (from.contains("encoding")) out.encoding = word(from["encoding"], signature_encodings, "signature.encoding");
   return out;
 }
@@ -140,8 +189,8 @@ timestamp_rule read_timestamp(const json& from) {
 
 content_part read_part(const json& from) {
   only(from,
-       {"lit", "body", "timestamp", "method", "secret", "url", "header", "query", "json", "form", "before", "after", "lower",
-        "optional", "default"},
+       {"lit", "body", "timestamp", "method", "secret", "url", "header", "query", "json", "form", "body_crc32", "before", "after",
+        "or_with", "lower", "optional", "default"},
        "content");
   content_part out;
   int sources = 0;
@@ -169,10 +218,17 @@ content_part read_part(const json& from) {
     ++sources;
     out.what = word(from["url"], url_forms, "content.url");
   }
+  if (from.contains("body_crc32")) {
+    ++sources;
+    out.what = word(from["body_crc32"], checksums, "content.body_crc32");
+  }
   if (sources != 1) refuse("content: a part has exactly one source");
-  // Not a field of that name but all fields, sorted: Twilio's, which needs URL variants too.
-  if (out.what == content_part::source::form && out.names.front() == "sorted_name_value")
-    refuse("content.form: not a value that this version knows");
+  // Not a field of that name but all fields, sorted.
+  if (out.what == content_part::source::form && out.names.front() == "sorted_name_value") {
+    out.what = content_part::source::form_sorted;
+    out.names.clear();
+  }
+  out.or_with = text(from, "or_with");
   out.before = text(from, "before");
   out.after = text(from, "after");
   out.lower = flag(from, "lower");
@@ -182,11 +238,15 @@ content_part read_part(const json& from) {
 }
 
 scheme read_scheme(std::string_view name, const json& from) {
-  only(from, {"kind", "hash", "key", "signature", "timestamp", "content", "replay_id"}, "scheme");
+  only(from,
+       {"kind", "hash", "hash_from", "key", "signature", "timestamp", "content", "for_each", "url_variants", "body_hash",
+        "replay_id"},
+       "scheme");
   scheme out;
   out.name = name;
   if (from.contains("kind")) out.kind = word(from["kind"], kinds, "kind");
   if (from.contains("hash")) out.hash = word(from["hash"], hashes, "hash");
+  if (from.contains("hash_from")) out.hash_from = read_hash_choice(from["hash_from"]);
   if (from.contains("key")) out.key = read_key(from["key"]);
   if (from.contains("signature")) out.signature = read_signature(from["signature"]);
   if (from.contains("timestamp")) out.timestamp = read_timestamp(from["timestamp"]);
@@ -194,6 +254,12 @@ scheme read_scheme(std::string_view name, const json& from) {
     if (!from["content"].is_array()) refuse("content: not a list");
     for (const json& part : from["content"]) out.content.push_back(read_part(part));
   }
+  out.for_each = text(from, "for_each");
+  if (from.contains("url_variants")) {
+    if (!from["url_variants"].is_array()) refuse("url_variants: not a list");
+    for (const json& one : from["url_variants"]) out.url_variants.push_back(word(one, variants, "url_variants"));
+  }
+  if (from.contains("body_hash")) out.body_hash = read_body_hash(from["body_hash"]);
   if (from.contains("replay_id")) {
     const json& id = from["replay_id"];
     only(id, {"header", "json"}, "replay_id");

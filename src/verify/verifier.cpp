@@ -2,100 +2,19 @@
 
 #include "recibo/core/digest.hpp"
 
+#include "asymmetric.hpp"
+#include "collect.hpp"
 #include "content.hpp"
-#include "mac.hpp"
-#include "reading.hpp"
+#include "kinds.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace recibo::verify {
 namespace {
 
-// What the signature's place holds: decoded signatures, and the time stamp where it is an element beside them.
-struct collected {
-  std::vector<std::string> candidates;
-  occurrence time;
-};
-
-std::optional<std::string> decode(signature_encoding how, std::string_view text) {
-  switch (how) {
-    case signature_encoding::hex: return from_hex(text);
-    case signature_encoding::base64: return from_base64(text);
-    case signature_encoding::base64url: return from_base64url(text);
-    case signature_encoding::text: return std::string(text);
-  }
-  return std::nullopt;
-}
-
-void take_signature(const signature_rule& rule, std::string_view text, collected& out) {
-  if (!text.starts_with(rule.prefix) || out.candidates.size() >= candidates_max) return;
-  auto bytes = decode(rule.encoding, text.substr(rule.prefix.size()));
-  // An empty signature never matches, whatever the secret is.
-  if (bytes && !bytes->empty()) out.candidates.push_back(std::move(*bytes));
-}
-
-void take_element(const scheme& how, std::string_view element, collected& out) {
-  const signature_rule& rule = how.signature;
-  if (rule.pair.empty()) return take_signature(rule, element, out);
-  const std::size_t at = element.find(rule.pair);
-  if (at == std::string_view::npos) return;
-  const std::string_view key = trim(element.substr(0, at));
-  const std::string_view value = trim(element.substr(at + rule.pair.size()));
-  if (key == rule.element) take_signature(rule, value, out);
-  if (!how.timestamp || how.timestamp->from != place::element) return;
-  const auto& names = how.timestamp->names;
-  if (std::find(names.begin(), names.end(), key) != names.end() && out.time.times++ == 0) out.time.value = value;
-}
-
-void take_value(const scheme& how, std::string_view value, collected& out) {
-  if (value.size() > signature_header_max) return;
-  const std::string& separator = how.signature.list;
-  if (separator.empty()) return take_element(how, value, out);
-  while (!value.empty()) {
-    const std::size_t end = std::min(value.find(separator), value.size());
-    if (const std::string_view element = trim(value.substr(0, end)); !element.empty()) take_element(how, element, out);
-    value.remove_prefix(std::min(end + separator.size(), value.size()));
-  }
-}
-
-// DocuSign: x-docusign-signature-1 to -100, in any order and with gaps; each at most once.
-result<collected> collect_numbered(const scheme& how, const reading& from) {
-  collected out;
-  bool present = false;
-  std::vector<std::string> name(1);
-  for (int i = 1; i <= how.signature.max; ++i) {
-    name.front() = how.signature.numbered + std::to_string(i);
-    const occurrence found = from.header(name);
-    if (found.times == 0) continue;
-    if (found.times > 1) return error(permanent::signature_repeated, "a signature header stands twice");
-    present = true;
-    take_value(how, found.value, out);
-  }
-  if (!present) return error(permanent::signature_missing, "no signature header");
-  return out;
-}
-
-result<collected> collect_headers(const scheme& how, const reading& from) {
-  const auto values = from.every_header(how.signature.names);
-  if (values.empty()) return error(permanent::signature_missing, "no signature header");
-  // One of two would decide by order (K10), unless the provider repeats the header on purpose.
-  if (values.size() > 1 && !how.signature.repeat)
-    return error(permanent::signature_repeated, "the signature header stands more than once");
-  collected out;
-  for (const std::string_view value : values) take_value(how, value, out);
-  return out;
-}
-
-result<collected> collect(const scheme& how, reading& from) {
-  if (how.signature.from == place::header)
-    return how.signature.numbered.empty() ? collect_headers(how, from) : collect_numbered(how, from);
-  const occurrence found = how.signature.from == place::json ? from.json(how.signature.names) : from.form(how.signature.names);
-  if (found.times == 0) return error(permanent::signature_missing, "no signature in the body");
-  if (found.times > 1) return error(permanent::signature_repeated, "the signature stands more than once in the body");
-  collected out;
-  take_value(how, found.value, out);
-  return out;
-}
+// Verifying a signature by a public key costs as much as a hundred HMACs, so that fewer of them are looked at.
+constexpr std::size_t asymmetric_candidates_max = 8;
 
 result<std::string_view> read_time(const timestamp_rule& rule, const collected& signatures, reading& from) {
   occurrence found;
@@ -104,86 +23,110 @@ result<std::string_view> read_time(const timestamp_rule& rule, const collected& 
     case place::element: found = signatures.time; break;
     case place::json: found = from.json(rule.names); break;
     case place::form: found = from.form(rule.names); break;
+    case place::claim: break;
   }
   if (found.times > 1) return error(permanent::signature_repeated, "the timestamp stands more than once");
   if (found.times == 0 || found.value.empty()) return error(permanent::timestamp_missing, "no timestamp");
   return found.value;
 }
 
-std::chrono::microseconds distance(std::chrono::microseconds a, std::chrono::microseconds b) noexcept {
-  return a < b ? b - a : a - b;
+// The hash that the request may choose from a short list of the scheme's.
+result<hash_name> chosen_hash(const scheme& how, const reading& from) {
+  if (!how.hash_from) return how.hash;
+  const hash_choice& choice = *how.hash_from;
+  const occurrence found = from.header(std::string_view(choice.header));
+  if (found.times == 0) return how.hash;
+  if (found.times > 1) return error(permanent::signature_repeated, "the header with the algorithm stands more than once");
+  occurrence name{1, found.value};
+  if (!choice.element.empty()) {
+    name = {};
+    for (std::string_view rest = found.value; !rest.empty();) {
+      const std::string_view one = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+      const std::size_t equals = one.find('=');
+      if (equals == std::string_view::npos || trim(one.substr(0, equals)) != choice.element) continue;
+      if (name.times++ == 0) name.value = trim(one.substr(equals + 1));
+    }
+  }
+  const auto known = name.times == 1 ? choice.names.find(name.value) : choice.names.end();
+  if (known == choice.names.end()) return error(permanent::signature_mismatch, "an algorithm that this scheme does not allow");
+  return known->second;
 }
 
-result<void> judge_time(const timestamp_rule& rule, std::string_view text, sys_micros now) {
-  result<sys_micros> at = sys_micros{};
-  switch (rule.format) {
-    case timestamp_format::unix_s:
-      at = parse_unix_seconds(text);
-      // Both in whole seconds, as providers' libraries compare them: 300.9 s of 300 is in time.
-      now = std::chrono::floor<std::chrono::seconds>(now);
-      break;
-    case timestamp_format::unix_ms:
-      at = parse_unix_millis(text);
-      now = std::chrono::floor<std::chrono::milliseconds>(now);
-      break;
-    case timestamp_format::unix_any:
-      if (text.size() > 20 || !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-        return error(permanent::timestamp_malformed, "the timestamp is not a number");
-      }
-      return {};
-    case timestamp_format::rfc3339: at = parse_rfc3339(text); break;
+// The hash of the body that a query parameter must hold.
+result<void> judge_body_hash(const body_hash_rule& rule, reading& from) {
+  if (rule.unless_form && from.is_form()) return {};
+  const occurrence said = from.url_query(rule.query);
+  if (said.times > 1) return error(permanent::signature_repeated, "the hash of the body stands more than once");
+  const std::string_view body = from.message().body;
+  if (said.times == 0) {
+    if (body.empty()) return {};
+    return error(permanent::content_missing, "the URL holds no hash of the body");
   }
-  if (!at) return error(permanent::timestamp_malformed, "the timestamp is not in the scheme's format");
-  if (rule.tolerance && distance(now.time_since_epoch(), at->time_since_epoch()) > *rule.tolerance) {
-    return error(permanent::timestamp_stale, "the timestamp is outside the tolerance");
-  }
+  const auto bytes = decode_signature(rule.encoding, said.value);
+  if (!bytes || !equal_constant_time(*bytes, digest(rule.hash, std::array{body}).view()))
+    return error(permanent::signature_mismatch, "the body is not the one whose hash is signed");
   return {};
 }
 
-bool any_equal(std::string_view expected, const std::vector<std::string>& candidates) noexcept {
+bool any_equal(std::string_view expected, std::string_view public_part, const scheme& how,
+               const std::vector<candidate>& candidates) noexcept {
   bool equal = false;
   // Every candidate, so that the time does not tell which one was right.
-  for (const std::string& candidate : candidates) equal = equal_constant_time(expected, candidate) || equal;
+  for (const candidate& one : candidates) {
+    const bool meant = !how.signature.element_is_secret_part || one.key == public_part;
+    equal = (equal_constant_time(expected, one.bytes) && meant) || equal;
+  }
   return equal;
 }
 
-bool made_by(const scheme& how, std::string_view key, const signed_content& content, const std::vector<std::string>& candidates) {
-  switch (how.kind) {
-    case scheme_kind::hmac: return any_equal(hmac(how.hash, key, content.with(key)).view(), candidates);
-    case scheme_kind::hash: return any_equal(digest(how.hash, content.with(key)).view(), candidates);
-    case scheme_kind::token: return any_equal(key, candidates);
+bool any_signed(const public_key& key, signing_method method, hash_name hash, const std::vector<std::string_view>& pieces,
+                const std::vector<candidate>& candidates) {
+  for (std::size_t i = 0; i < candidates.size() && i < asymmetric_candidates_max; ++i) {
+    if (signed_by(key, method, hash, pieces, candidates[i].bytes)) return true;
+  }
+  return false;
+}
+
+// One request or item whose signatures, time and hash have been read.
+struct question {
+  const scheme& how;
+  hash_name hash;
+  signed_content& content;
+  const std::vector<candidate>& candidates;
+  const public_key* fetched;  // of schemes whose key is fetched
+};
+
+bool made_by(const named_secret& one, const question& q, std::size_t variant) {
+  const std::string_view key = one.key.reveal();
+  const prepared_key* const ready = one.ready.get();
+  const std::string_view shown = ready != nullptr ? std::string_view(ready->public_part) : std::string_view();
+  const auto by_public_key = [&](signing_method method) {
+    const public_key* const verifying = q.fetched != nullptr ? q.fetched : ready != nullptr ? ready->verifying.get() : nullptr;
+    return verifying != nullptr && any_signed(*verifying, method, q.hash, q.content.with(key, variant), q.candidates);
+  };
+  switch (q.how.kind) {
+    case scheme_kind::hmac: {
+      const hmac_key* const mac = ready != nullptr ? ready->mac_of(q.hash) : nullptr;
+      const auto& pieces = q.content.with(key, variant);
+      return any_equal((mac != nullptr ? (*mac)(pieces) : hmac(q.hash, key, pieces)).view(), shown, q.how, q.candidates);
+    }
+    case scheme_kind::hash: return any_equal(digest(q.hash, q.content.with(key, variant)).view(), shown, q.how, q.candidates);
+    case scheme_kind::token: return any_equal(key, shown, q.how, q.candidates);
+    case scheme_kind::ed25519: return by_public_key(signing_method::ed25519);
+    case scheme_kind::ecdsa: return by_public_key(signing_method::ecdsa_der);
+    case scheme_kind::rsa: return by_public_key(signing_method::rsa_pkcs1);
+    case scheme_kind::plaid:
+    case scheme_kind::aws_sns:
+    case scheme_kind::http_signatures:
     case scheme_kind::none: break;
   }
   return false;
 }
 
-}  // namespace
-
-result<secret> key_bytes(const scheme& how, const secret& text) {
-  std::string_view from = text.reveal();
-  if (std::all_of(from.begin(), from.end(), [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); })) {
-    return error(permanent::invalid_configuration, "the secret is empty or only blanks");
-  }
-  if (from.starts_with(how.key.strip_prefix)) from.remove_prefix(how.key.strip_prefix.size());
-  std::optional<std::string> bytes;
-  switch (how.key.encoding) {
-    case text_encoding::utf8: bytes = std::string(from); break;
-    case text_encoding::base64:
-      bytes = from_base64(from);
-      if (!bytes) return error(permanent::invalid_configuration, "the secret is not base64, as this scheme's secrets are");
-      break;
-    case text_encoding::hex:
-      bytes = from_hex(from);
-      if (!bytes) return error(permanent::invalid_configuration, "the secret is not hexadecimal, as this scheme's secrets are");
-      break;
-  }
-  if (bytes->empty()) return error(permanent::invalid_configuration, "the secret is empty");
-  return secret(std::move(*bytes));
-}
-
-result<std::string> verify(const scheme& how, const signed_message& message, const keyring& keys, sys_micros now) {
-  if (how.kind == scheme_kind::none) return std::string();
-  reading from(how, message);
+// The place in the keyring of the secret that made the signature of the present item.
+result<std::size_t> verify_item(const scheme& how, reading& from, const keyring& keys, sys_micros now,
+                                const public_key* fetched) {
   const auto signatures = collect(how, from);
   if (!signatures) return signatures.error();
   if (signatures->candidates.empty()) return error(permanent::signature_missing, "no signature that can be decoded");
@@ -192,17 +135,79 @@ result<std::string> verify(const scheme& how, const signed_message& message, con
   if (how.timestamp) {
     const auto text = read_time(*how.timestamp, *signatures, from);
     if (!text) return text.error();
-    if (const auto fine = judge_time(*how.timestamp, *text, now); !fine) return fine.error();
+    if (const auto fine = judge_time(how.timestamp->format, how.timestamp->tolerance, *text, now); !fine) return fine.error();
     time = *text;
   }
 
-  const auto content = signed_content::gather(how, from, time);
+  const auto hash = chosen_hash(how, from);
+  if (!hash) return hash.error();
+  auto content = signed_content::gather(how, from, time);
   if (!content) return content.error();
-  for (const named_secret& one : keys.secrets) {
-    if (one.key.empty() || !one.valid_at(now)) continue;
-    if (made_by(how, one.key.reveal(), *content, signatures->candidates)) return one.name;
+  if (how.body_hash) {
+    if (const auto fine = judge_body_hash(*how.body_hash, from); !fine) return fine.error();
+  }
+  const question q{how, *hash, *content, signatures->candidates, fetched};
+  for (std::size_t i = 0; i < keys.secrets.size(); ++i) {
+    if (!usable(keys.secrets[i], now)) continue;
+    for (std::size_t variant = 0; variant < content->variants(); ++variant) {
+      if (made_by(keys.secrets[i], q, variant)) return i;
+    }
   }
   return error(permanent::signature_mismatch, "no valid secret made this signature");
+}
+
+result<std::string> verify_items(const scheme& how, reading& from, const keyring& keys, sys_micros now,
+                                 const public_key* fetched) {
+  const std::size_t count = from.items();
+  if (count == 0) return error(permanent::content_missing, "there are no items in the body");
+  if (count > items_max) return error(permanent::content_missing, "there are more items in the body than are looked at");
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    from.at_item(i);
+    const auto one = verify_item(how, from, keys, now, fetched);
+    if (!one) return one.error();
+    last = std::max(last, *one);
+  }
+  return keys.secrets[last].name;
+}
+
+// With a key from elsewhere: PayPal's certificate, Circle's key by ID.
+result<std::string> verify_with_foreign_key(const scheme& how, reading& from, const keyring& keys, sys_micros now,
+                                            const fetched_key* fetched) {
+  const auto needed = which_key(how, from.message(), keys, now);
+  if (!needed) return needed.error();
+  if (!*needed) return verify_items(how, from, keys, now, nullptr);
+  const auto key = take_fetched(**needed, fetched, now);
+  if (!key) return key.error();
+  if (!how.key.id_header.empty()) {
+    // No secret is part of it; the key's ID is what goes on record.
+    keyring by_id;
+    by_id.secrets.push_back(
+        {.name = (*needed)->id, .text = {}, .from = {}, .until = {}, .key = secret((*needed)->id), .ready = {}});
+    return verify_items(how, from, by_id, now, key->get());
+  }
+  return verify_items(how, from, keys, now, key->get());
+}
+
+}  // namespace
+
+result<std::string> verify(const scheme& how, const signed_message& message, const keyring& keys, sys_micros now,
+                           const fetched_key* fetched) {
+  reading from(how, message);
+  switch (how.kind) {
+    case scheme_kind::none: return std::string();
+    case scheme_kind::plaid: return verify_plaid(how, from, keys, now, fetched);
+    case scheme_kind::aws_sns: return verify_sns(how, from, keys, now, fetched);
+    case scheme_kind::http_signatures: return verify_http_signatures(how, from, keys, now);
+    case scheme_kind::hmac:
+    case scheme_kind::hash:
+    case scheme_kind::token:
+    case scheme_kind::ed25519:
+    case scheme_kind::ecdsa:
+    case scheme_kind::rsa: break;
+  }
+  if (how.needs_foreign_key()) return verify_with_foreign_key(how, from, keys, now, fetched);
+  return verify_items(how, from, keys, now, nullptr);
 }
 
 }  // namespace recibo::verify

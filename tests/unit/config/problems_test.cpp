@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
         bad{"UnknownScheme",
             "verify: {scheme: ^stripes, secrets: [s3cret]}",
             {"scheme: there is none named \"stripes\"; did you mean \"stripe\"?"}},
-        bad{"UnservedScheme", "verify: {scheme: ^adyen, secrets: [s3cret]}", {"scheme: adyen is not served by this version"}},
+        bad{"UnservedScheme", "verify: {scheme: ^paypal, secrets: [s3cret]}", {"scheme: paypal is not served by this version"}},
         bad{"UnknownKey",
             "verify: {scheme: github, secrets: [s3cret], ^tolerence: 5m}",
             {"verify: unknown key \"tolerence\"; did you mean \"tolerance\"?"}},

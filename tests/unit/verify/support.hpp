@@ -25,8 +25,9 @@ inline const scheme& p1_scheme() {
 }
 
 inline named_secret make_secret(const scheme& how, std::string name, std::string text) {
-  named_secret out{.name = std::move(name), .text = secret(std::move(text)), .from = {}, .until = {}, .key = {}};
-  if (auto key = key_bytes(how, out.text)) out.key = *key;
+  named_secret out{.name = std::move(name), .text = secret(std::move(text)), .from = {}, .until = {}, .key = {}, .ready = {}};
+  // One that cannot be prepared keeps an empty key, which matches nothing.
+  (void)prepare(how, out);
   return out;
 }
 

@@ -207,7 +207,7 @@ TEST(FieldCases, S18NoSecretNoSignature) {
 
   // HMAC under the empty key over b0, made with openssl.
   const scheme plain = parse_scheme("plain", R"({"signature":{"names":["x-signature"]},"content":[{"body":true}]})").value();
-  keyring empty{{named_secret{.name = "empty", .text = secret(""), .from = {}, .until = {}, .key = {}}}};
+  keyring empty{{named_secret{.name = "empty", .text = secret(""), .from = {}, .until = {}, .key = {}, .ready = {}}}};
   EXPECT_EQ(run(plain, {{"X-Signature", "b9db1317e82bf83a123f7d89cb6627215013af9c832649593304b5faf18bd6fd"}}, b0, empty,
                 at_unix(b0_time)),
             "signature_mismatch");

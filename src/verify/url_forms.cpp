@@ -1,0 +1,93 @@
+#include "url_forms.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace recibo::verify {
+namespace {
+
+constexpr char lowered(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Sorted by bytes, which for UTF-8 is the order of code points.
+std::vector<std::pair<std::string_view, std::string_view>> sorted(const fields& from) {
+  std::vector<std::pair<std::string_view, std::string_view>> out(from.begin(), from.end());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+// Source: HubSpot, "Validating requests", v3.
+std::string hubspot_url(std::string_view url) {
+  static constexpr std::pair<std::string_view, char> escapes[] = {{"3a", ':'}, {"2f", '/'}, {"3f", '?'},  {"40", '@'},
+                                                                  {"21", '!'}, {"24", '$'}, {"27", '\''}, {"28", '('},
+                                                                  {"29", ')'}, {"2a", '*'}, {"2c", ','},  {"3b", ';'}};
+  url = url.substr(0, url.find('#'));
+  std::string out;
+  out.reserve(url.size());
+  std::size_t i = std::min(url.find('?'), url.size());
+  out.append(url, 0, i);
+  for (; i < url.size(); ++i) {
+    if (url[i] == '%' && i + 2 < url.size()) {
+      const char code[] = {lowered(url[i + 1]), lowered(url[i + 2])};
+      const auto known = std::find_if(std::begin(escapes), std::end(escapes),
+                                      [&](const auto& e) { return e.first == std::string_view(code, 2); });
+      if (known != std::end(escapes)) {
+        out += known->second;
+        i += 2;
+        continue;
+      }
+    }
+    out += url[i];
+  }
+  return out;
+}
+
+// Source: Plivo's own libraries, signature v3.
+std::string plivo_url(std::string_view url, const fields* form) {
+  const auto query = decode_fields(query_of(url));
+  url = url.substr(0, url.find('#'));
+  std::string out(url.substr(0, url.find('?')));
+  std::string listed;
+  if (query) {
+    for (const auto& [name, value] : sorted(*query)) {
+      if (!listed.empty()) listed += '&';
+      listed.append(name).append("=").append(value);
+    }
+  }
+  const bool posted = form != nullptr && !form->empty();
+  if (!listed.empty() || posted) out.append("?").append(listed);
+  if (!posted) return out;
+  if (!listed.empty()) out += '.';
+  for (const auto& [name, value] : sorted(*form)) out.append(name).append(value);
+  return out;
+}
+
+// Source: Twilio, "Validating requests"; repeated names as in its libraries.
+std::string sorted_names_and_values(const fields& form) {
+  auto all = sorted(form);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::string out;
+  for (const auto& [name, value] : all) out.append(name).append(value);
+  return out;
+}
+
+std::string spelled(std::string_view url, url_variant how) {
+  const std::size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) return std::string(url);
+  const std::size_t begin = scheme + 3;
+  const std::size_t end = std::min(url.find_first_of("/?#", begin), url.size());
+  std::string_view host = url.substr(begin, end - begin);
+  // Behind the brackets of an IPv6 address and behind a user.
+  const std::size_t colon = host.rfind(':');
+  if (colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos) host = host.substr(0, colon);
+  std::string out(url.substr(0, begin));
+  out += host;
+  switch (how) {
+    case url_variant::no_port: break;
+    case url_variant::default_port: out += lowered(url[0]) == 'h' && scheme == 5 ? ":443" : ":80"; break;
+  }
+  return out.append(url.substr(end));
+}
+
+}  // namespace recibo::verify
