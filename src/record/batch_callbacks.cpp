@@ -30,20 +30,20 @@ storage::delivery_row delivery_of(const callback& c) {
 void batch::decide_callback(const callback& c, verdict& v) {
   if (c.unprocessable || c.event.empty()) return decide_failed(c, v);
 
-  auto* o = find_for(c);
+  auto* o = found_.find_for(c);
   if (!o) return decide_unmatched(c, v);
 
   if (o->blocked) {
     v.is = verdict::kind::busy;
     return;
   }
-  const auto learned = unknown_references(o->row.provider, c.references);
-  if (!may_meet(learned) || (!learned.empty() && !may_apply(o->row.provider, o->row.request_id, learned))) {
+  const auto learned = found_.unknown_references(o->row.provider, c.references);
+  if (!found_.may_meet(learned) || (!learned.empty() && !found_.may_apply(o->row.provider, o->row.request_id, learned))) {
     o->blocked = true;
     v.is = verdict::kind::busy;
     return;
   }
-  if (any_failed_) understood_.push_back({c.provider->name, c.body_digest});
+  if (found_.any_failed) writes_.understood.push_back({c.provider->name, c.body_digest});
   if (!learned.empty() && teaches(c, *o)) {
     learn(c.references, *o);
     // What came earlier under a reference that is only now known to be this operation's goes first.
@@ -52,7 +52,7 @@ void batch::decide_callback(const callback& c, verdict& v) {
   decide_known(c, *o, v, nullptr);
 }
 
-transition::decision batch::judge(const callback& c, in_hand& o) {
+transition::decision batch::judge(const callback& c, operation_in_hand& o) {
   std::optional<transition::claim> earlier;
   const auto claimed = o.keys.find(c.key);
   if (claimed != o.keys.end()) earlier = transition::claim{claimed->second.content_digest};
@@ -72,13 +72,13 @@ transition::decision batch::judge(const callback& c, in_hand& o) {
   return transition::decide(table_of(o, *c.settings), now, earlier, said, c.provider->order);
 }
 
-bool batch::teaches(const callback& c, in_hand& o) {
+bool batch::teaches(const callback& c, operation_in_hand& o) {
   if (taken_reference(c.references, o)) return false;
   const auto outcome = judge(c, o).outcome;
   return outcome != disposition::duplicate && outcome != disposition::conflict;
 }
 
-void batch::decide_known(const callback& c, in_hand& known, verdict& v, const storage::parked_row* waited) {
+void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v, const storage::parked_row* waited) {
   auto* o = &known;
   v.is = verdict::kind::decided;
 
@@ -122,10 +122,10 @@ void batch::decide_known(const callback& c, in_hand& known, verdict& v, const st
   v.outcome.body = shape.body;
 }
 
-void batch::decide_duplicate(const callback& c, in_hand& o, storage::key_row& claim, verdict& v,
+void batch::decide_duplicate(const callback& c, operation_in_hand& o, storage::key_row& claim, verdict& v,
                              const storage::parked_row* waited) {
   ++claim.duplicates;
-  ++repeated_keys_[{o.row.id, c.key}];
+  ++writes_.repeated_keys[{o.row.id, c.key}];
   if (waited || claim.duplicates <= duplicates_recorded_max) {
     const auto payload = claim.body_digest == c.body_digest ? claim.delivery : c.id;
     record_delivery(c, o, to_string(disposition::duplicate), claim.answer_status, payload, nullptr, waited);
@@ -139,7 +139,7 @@ void batch::decide_duplicate(const callback& c, in_hand& o, storage::key_row& cl
   v.outcome.body = claim.answer_body;
 }
 
-void batch::decide_conflict(const callback& c, in_hand& o, const storage::key_row& claim, verdict& v,
+void batch::decide_conflict(const callback& c, operation_in_hand& o, const storage::key_row& claim, verdict& v,
                             const storage::parked_row* waited) {
   const auto shape = config::shape_of(c.provider->answers, disposition::conflict);
   const std::string kind(transition::to_string(transition::review_kind::conflict));
@@ -149,9 +149,9 @@ void batch::decide_conflict(const callback& c, in_hand& o, const storage::key_ro
   v.outcome.body = shape.body;
   v.outcome.detail = "the key was used before with other content; the first stands";
   // The same content again is the same conflict: a count, and the same answer (matrix of contract section 4).
-  if (const auto known = reviews_.find({o.row.id, kind, c.content_digest, c.key}); known != reviews_.end()) {
-    ++known->second.second;
-    v.outcome.delivery = known->second.first.delivery;
+  if (const auto known = found_.reviews.find({o.row.id, kind, c.content_digest, c.key}); known != found_.reviews.end()) {
+    ++known->second.times;
+    v.outcome.delivery = known->second.row.delivery;
     if (waited) record_delivery(c, o, to_string(disposition::conflict), shape.status, c.id, nullptr, waited);
     return;
   }
@@ -162,7 +162,7 @@ void batch::decide_conflict(const callback& c, in_hand& o, const storage::key_ro
 
 void batch::decide_failed(const callback& c, verdict& v) {
   v.is = verdict::kind::decided;
-  auto& f = failed_[{c.provider->name, c.body_digest}];
+  auto& f = found_.failed[{c.provider->name, c.body_digest}];
   if (f.row.id.is_nil()) {
     const auto word = c.unprocessable ? disposition::unprocessable : disposition::unmapped;
     const auto shape = config::shape_of(c.provider->answers, word);
@@ -183,8 +183,8 @@ void batch::decide_failed(const callback& c, verdict& v) {
     if (!c.request_id.empty()) d.request_id = c.request_id;
     d.payload = c.id;
     d.answer_status = shape.status;
-    new_deliveries_.add(d);
-    new_payloads_.add(c.id, c.body, c.content_type);
+    writes_.new_deliveries.add(d);
+    writes_.new_payloads.add(c.id, c.body, c.content_type);
   } else {
     ++f.times;
   }
@@ -199,11 +199,11 @@ void batch::decide_failed(const callback& c, verdict& v) {
 }
 
 void batch::decide_unmatched(const callback& c, verdict& v) {
-  const auto* other = c.request_id.empty() ? nullptr : find(c.request_id);
+  const auto* other = c.request_id.empty() ? nullptr : found_.find(c.request_id);
   // A request ID of another provider is unknown to this one (R35); one that exists and was not locked is busy.
-  const bool busy = !other && !c.request_id.empty() && exists_at(c.request_id, c.provider->name);
+  const bool busy = !other && !c.request_id.empty() && found_.exists_at(c.request_id, c.provider->name);
   const bool alias_busy = c.request_id.empty() && std::any_of(c.references.begin(), c.references.end(), [&](const auto& r) {
-                            return find_alias(c.provider->name, r) != nullptr;
+                            return found_.find_alias(c.provider->name, r) != nullptr;
                           });
   if (busy || alias_busy) {
     v.is = verdict::kind::busy;
@@ -231,13 +231,13 @@ void batch::decide_unmatched(const callback& c, verdict& v) {
 
 void batch::decide_unregistered(const callback& c, verdict& v, bool of_another_provider) {
   // A request ID is unique in the installation (R35): what is another provider's is parked.
-  if (of_another_provider || exists(c.request_id)) {
+  if (of_another_provider || found_.exists(c.request_id)) {
     v.is = verdict::kind::absent;
     return;
   }
   const auto names = names_of(c);
   const auto request_id = c.request_id.empty() ? uuid_text(uuid_v7_bytes(at_)) : c.request_id;
-  if (!may_meet(names) || !may_apply(c.provider->name, request_id, names)) {
+  if (!found_.may_meet(names) || !found_.may_apply(c.provider->name, request_id, names)) {
     v.is = verdict::kind::busy;
     return;
   }
@@ -246,8 +246,8 @@ void batch::decide_unregistered(const callback& c, verdict& v, bool of_another_p
   decide_known(c, o, v, nullptr);
 }
 
-void batch::record_delivery(const callback& c, in_hand& o, std::string_view disposition, int status, delivery_id payload,
-                            const transition::move* taken, const storage::parked_row* waited) {
+void batch::record_delivery(const callback& c, operation_in_hand& o, std::string_view disposition, int status,
+                            delivery_id payload, const transition::move* taken, const storage::parked_row* waited) {
   if (waited) {
     // Its delivery is on record as it was answered then, and never changes.
     disposition = waited->disposition;
@@ -258,8 +258,8 @@ void batch::record_delivery(const callback& c, in_hand& o, std::string_view disp
     d.disposition = disposition;
     d.payload = payload;
     d.answer_status = status;
-    new_deliveries_.add(d);
-    if (payload == c.id) new_payloads_.add(c.id, c.body, c.content_type);
+    writes_.new_deliveries.add(d);
+    if (payload == c.id) writes_.new_payloads.add(c.id, c.body, c.content_type);
   }
 
   evidence::delivered fact;
@@ -297,11 +297,12 @@ void batch::record_delivery(const callback& c, in_hand& o, std::string_view disp
     t.delivery = c.id;
     t.result = c.result;
     t.notifications = notify(*c.settings, o, "operation." + taken->to);
-    new_transitions_.add(t);
+    writes_.new_transitions.add(t);
   }
 }
 
-void batch::open_review(const callback& c, in_hand& o, std::string_view kind, const storage::key_row* first, std::string detail) {
+void batch::open_review(const callback& c, operation_in_hand& o, std::string_view kind, const storage::key_row* first,
+                        std::string detail) {
   storage::review_row r;
   r.id = make_id<review_id>(at_);
   r.operation = o.row.id;
@@ -327,18 +328,19 @@ void batch::open_review(const callback& c, in_hand& o, std::string_view kind, co
   known.key = r.key;
   known.delivery = c.id;
   // The same content may have opened the same review under another key: then it is the same exception, seen again.
-  const auto [it, fresh] = reviews_.emplace(std::tuple{o.row.id, std::string(kind), c.content_digest, std::string(r.key)},
-                                            std::pair{std::move(known), 0});
+  const auto [it, fresh] = found_.reviews.emplace(std::tuple{o.row.id, std::string(kind), c.content_digest, std::string(r.key)},
+                                                  review_in_hand{std::move(known), 0});
   if (!fresh) {
-    ++it->second.second;
+    ++it->second.times;
     return;
   }
-  new_reviews_.add(r);
+  writes_.new_reviews.add(r);
   o.row.review_open = true;
   notify(*c.settings, o, "operation.review_opened");
 }
 
-void batch::claim_key(const callback& c, in_hand& o, disposition d, int status, const std::optional<std::string>& body) {
+void batch::claim_key(const callback& c, operation_in_hand& o, disposition d, int status,
+                      const std::optional<std::string>& body) {
   assert(transition::claims_key(d));
   storage::key_row k;
   k.operation = o.row.id;
@@ -350,39 +352,24 @@ void batch::claim_key(const callback& c, in_hand& o, disposition d, int status, 
   k.state = o.row.state;
   k.answer_status = status;
   k.answer_body = body;
-  new_keys_.add(k);
+  writes_.new_keys.add(k);
   o.keys.emplace(c.key, std::move(k));
 }
 
-bool batch::waits_for(const storage::parked_row& p, std::string_view provider, std::string_view request_id) const {
-  return p.provider == provider && (!p.request_id || *p.request_id == request_id);
-}
-
-bool batch::may_apply(std::string_view provider, std::string_view request_id,
-                      const std::vector<storage::identity_name>& names) const {
-  return std::all_of(parked_.begin(), parked_.end(), [&](const auto& one) {
-    const auto& p = one.second;
-    if (p.applied || !waits_for(p.row, provider, request_id)) return true;
-    const auto meant = [&](const auto& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
-    if (!names.empty() && std::none_of(p.matched.begin(), p.matched.end(), meant)) return true;
-    return may_meet(unknown_references(provider, p.row.references));
-  });
-}
-
-void batch::apply_parked(in_hand& o, const std::shared_ptr<const config::settings>& settings,
+void batch::apply_parked(operation_in_hand& o, const std::shared_ptr<const config::settings>& settings,
                          std::vector<storage::identity_name> names) {
   const bool all = names.empty();
   for (bool again = true; again;) {
     again = false;
-    for (auto& [order, p] : parked_) {
-      if (p.applied || !waits_for(p.row, o.row.provider, o.row.request_id)) continue;
+    for (auto& [order, p] : found_.parked) {
+      if (p.applied || !found_.waits_for(p.row, o.row.provider, o.row.request_id)) continue;
       const auto meant = [&](const auto& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
       if (!o.created && !p.keys_read) continue;  // the re-match brings it
       if (!all && std::none_of(p.matched.begin(), p.matched.end(), meant)) continue;
       const auto provider = settings->providers.find(p.row.provider);
       if (provider == settings->providers.end()) continue;
       p.applied = true;
-      applied_parked_.add(p.row.id);
+      writes_.applied_parked.add(p.row.id);
 
       auto& c = parked_callbacks_.emplace_back();
       c.settings = settings;
@@ -402,8 +389,8 @@ void batch::apply_parked(in_hand& o, const std::shared_ptr<const config::setting
       c.currency = p.row.currency;
       c.result = p.row.result;
       c.content_digest = p.row.content_digest;
-      if (auto learned = unknown_references(o.row.provider, c.references);
-          !learned.empty() && may_meet(learned) && teaches(c, o)) {
+      if (auto learned = found_.unknown_references(o.row.provider, c.references);
+          !learned.empty() && found_.may_meet(learned) && teaches(c, o)) {
         learn(c.references, o);
         names.insert(names.end(), std::make_move_iterator(learned.begin()), std::make_move_iterator(learned.end()));
         again = true;

@@ -15,17 +15,17 @@ void refuse(verdict& v, error why) {
 
 void batch::decide_registration(const registration& r, verdict& v) {
   if (r.idempotency_key) {
-    if (const auto* used = find_client_key(r.client, *r.idempotency_key)) {
+    if (const auto* used = found_.find_client_key(r.client, *r.idempotency_key)) {
       if (used->fingerprint != r.intent)
         return refuse(v, error(permanent::idempotency_key_reused, "this Idempotency-Key was used before for another request"));
       v.is = verdict::kind::decided;
-      if (auto* o = find(used->request_id)) v.outcome = outcome_of(*o);
+      if (auto* o = found_.find(used->request_id)) v.outcome = outcome_of(*o);
       v.outcome.request_id = used->request_id;
       v.outcome.replayed = true;
       return;
     }
   }
-  if (auto* o = find(r.request_id)) {
+  if (auto* o = found_.find(r.request_id)) {
     if (o->row.client != r.client || o->row.provider != r.provider || o->row.intent != r.intent)
       return refuse(v,
                     error(permanent::intent_conflict, "this request_id is registered with another intent; nothing was changed"));
@@ -34,12 +34,12 @@ void batch::decide_registration(const registration& r, verdict& v) {
     v.outcome.replayed = true;
     return;
   }
-  if (exists(r.request_id)) {
+  if (found_.exists(r.request_id)) {
     v.is = verdict::kind::busy;
     return;
   }
   for (const auto& reference : r.references) {
-    const auto* known = find_alias(r.provider, reference);
+    const auto* known = found_.find_alias(r.provider, reference);
     if (!known) continue;
     if (known->request_id == r.request_id) {
       // Registered before, and locked by somebody else just now.
@@ -49,40 +49,37 @@ void batch::decide_registration(const registration& r, verdict& v) {
     return refuse(v, error(permanent::alias_taken, "this reference belongs to another operation of the provider"));
   }
   const auto names = names_of(r);
-  if (!may_meet(names) || !may_apply(r.provider, r.request_id, names)) {
+  if (!found_.may_meet(names) || !found_.may_apply(r.provider, r.request_id, names)) {
     v.is = verdict::kind::busy;
     return;
   }
   auto& o = create(r);
   if (r.idempotency_key) {
-    new_client_keys_.add(r.client, *r.idempotency_key, r.id, r.intent, at_);
-    client_key_rows_.emplace(std::pair{r.client, *r.idempotency_key},
-                             storage::client_key_row{r.client, *r.idempotency_key, r.request_id, r.id, r.intent});
+    writes_.new_client_keys.add(r.client, *r.idempotency_key, r.id, r.intent, at_);
+    found_.add_client_key({r.client, *r.idempotency_key, r.request_id, r.id, r.intent});
   }
   apply_parked(o, r.settings, names);
   v.is = verdict::kind::decided;
   v.outcome = outcome_of(o);
 }
 
-batch::in_hand& batch::create(const registration& r) {
-  auto& o = operations_.emplace_back();
-  o.created = true;
+operation_in_hand& batch::create(const registration& r) {
+  storage::operation_row row;
+  row.id = r.id;
+  row.request_id = r.request_id;
+  row.provider = r.provider;
+  row.client = r.client;
+  row.workflow = r.workflow->version_key();
+  row.state = r.workflow->initial();
+  row.state_at = at_;
+  row.chain_hash = evidence::chain_genesis(r.id);
+  if (r.amount) row.amount = r.amount->text;
+  row.currency = r.currency;
+  row.intent = r.intent;
+  auto& o = found_.add_operation(std::move(row));
   o.table = r.workflow.get();
-  o.row.id = r.id;
-  o.row.request_id = r.request_id;
-  o.row.provider = r.provider;
-  o.row.client = r.client;
-  o.row.workflow = r.workflow->version_key();
-  o.row.state = r.workflow->initial();
-  o.row.state_at = at_;
-  o.row.chain_hash = evidence::chain_genesis(r.id);
-  if (r.amount) o.row.amount = r.amount->text;
-  o.row.currency = r.currency;
-  o.row.intent = r.intent;
-  by_request_id_.emplace(o.row.request_id, &o);
-  by_id_.emplace(o.row.id, &o);
   workflows_.add(r.workflow);
-  if (!workflows_.stored(o.row.workflow)) new_workflows_.emplace(o.row.workflow, r.workflow.get());
+  if (!workflows_.stored(o.row.workflow)) writes_.new_workflows.emplace(o.row.workflow, r.workflow.get());
 
   evidence::accepted fact;
   fact.sequence = 1;
@@ -95,16 +92,16 @@ batch::in_hand& batch::create(const registration& r) {
   fact.state = o.row.state;
   append_audit(o, evidence::accept_fact(fact), std::nullopt);
   const auto reference = r.references.empty() ? std::nullopt : std::optional(r.references.front());
-  new_registrations_.add(r.id, r.client, r.action, reference, o.row.amount, r.currency, r.deadline, r.metadata, r.intent,
-                         r.accepted_at, r.trace_id);
+  writes_.new_registrations.add(r.id, r.client, r.action, reference, o.row.amount, r.currency, r.deadline, r.metadata, r.intent,
+                                r.accepted_at, r.trace_id);
   learn(r.references, o);
   std::int32_t ordinal = 0;
-  for (const auto& item : r.items) new_items_.add(r.id, item.item_id, ordinal++, o.row.state, at_);
+  for (const auto& item : r.items) writes_.new_items.add(r.id, item.item_id, ordinal++, o.row.state, at_);
   notify(*r.settings, o, "operation.accepted");
   return o;
 }
 
-batch::in_hand& batch::create_for(const callback& c, const std::string& request_id) {
+operation_in_hand& batch::create_for(const callback& c, const std::string& request_id) {
   registration r;
   r.settings = c.settings;
   r.id = make_id<operation_id>(at_);
@@ -119,13 +116,13 @@ batch::in_hand& batch::create_for(const callback& c, const std::string& request_
 }
 
 void batch::decide_rematch(const rematch& r, verdict& v) {
-  auto* o = find(r.request_id);
+  auto* o = found_.find(r.request_id);
   if (!o) {
-    v.is = exists(r.request_id) ? verdict::kind::busy : verdict::kind::refused;
+    v.is = found_.exists(r.request_id) ? verdict::kind::busy : verdict::kind::refused;
     v.why = error(permanent::not_found, "no such operation");
     return;
   }
-  if (!may_apply(o->row.provider, o->row.request_id, {})) {
+  if (!found_.may_apply(o->row.provider, o->row.request_id, {})) {
     v.is = verdict::kind::busy;
     return;
   }
@@ -135,9 +132,9 @@ void batch::decide_rematch(const rematch& r, verdict& v) {
 }
 
 void batch::decide_event(const event& e, verdict& v) {
-  auto* o = find(e.request_id);
+  auto* o = found_.find(e.request_id);
   if (!o) {
-    if (exists(e.request_id)) {
+    if (found_.exists(e.request_id)) {
       v.is = verdict::kind::busy;
       return;
     }
@@ -149,7 +146,7 @@ void batch::decide_event(const event& e, verdict& v) {
   }
   if (e.client && o->row.client != *e.client) return refuse(v, error(permanent::not_found, "no such operation"));
   if (e.idempotency_key) {
-    if (const auto* used = find_client_key(e.actor, *e.idempotency_key)) {
+    if (const auto* used = found_.find_client_key(e.actor, *e.idempotency_key)) {
       if (used->fingerprint != e.fingerprint || used->operation != o->row.id)
         return refuse(v, error(permanent::idempotency_key_reused, "this Idempotency-Key was used before for another request"));
       v.is = verdict::kind::decided;
@@ -172,8 +169,8 @@ void batch::decide_event(const event& e, verdict& v) {
   if (const auto foreign = taken_reference(e.references, *o))
     return refuse(v, error(permanent::alias_taken, "a reference belongs to another operation of the provider"));
 
-  const auto learned = unknown_references(o->row.provider, e.references);
-  if (!may_meet(learned) || (!learned.empty() && !may_apply(o->row.provider, o->row.request_id, learned))) {
+  const auto learned = found_.unknown_references(o->row.provider, e.references);
+  if (!found_.may_meet(learned) || (!learned.empty() && !found_.may_apply(o->row.provider, o->row.request_id, learned))) {
     o->blocked = true;
     v.is = verdict::kind::busy;
     return;
@@ -210,11 +207,10 @@ void batch::decide_event(const event& e, verdict& v) {
   t.reason = e.reason;
   t.evidence = e.evidence;
   t.notifications = notify(*e.settings, *o, "operation." + taken.to);
-  new_transitions_.add(t);
+  writes_.new_transitions.add(t);
   if (e.idempotency_key) {
-    new_client_keys_.add(e.actor, *e.idempotency_key, o->row.id, e.fingerprint, at_);
-    client_key_rows_.emplace(std::pair{e.actor, *e.idempotency_key},
-                             storage::client_key_row{e.actor, *e.idempotency_key, o->row.request_id, o->row.id, e.fingerprint});
+    writes_.new_client_keys.add(e.actor, *e.idempotency_key, o->row.id, e.fingerprint, at_);
+    found_.add_client_key({e.actor, *e.idempotency_key, o->row.request_id, o->row.id, e.fingerprint});
   }
   if (!learned.empty()) apply_parked(*o, e.settings, learned);
   v.is = verdict::kind::decided;
@@ -225,8 +221,8 @@ void batch::decide_payload_access(const payload_access& p, verdict& v) {
   std::optional<operation_id> operation;
   std::optional<std::int32_t> sequence;
   if (!p.request_id.empty()) {
-    auto* o = find(p.request_id);
-    if (!o && exists(p.request_id)) {
+    auto* o = found_.find(p.request_id);
+    if (!o && found_.exists(p.request_id)) {
       v.is = verdict::kind::busy;
       return;
     }
@@ -241,7 +237,7 @@ void batch::decide_payload_access(const payload_access& p, verdict& v) {
       sequence = o->row.sequence;
     }
   }
-  new_payload_accesses_.add(uuid_v7_bytes(at_), p.delivery, at_, p.actor, operation, sequence);
+  writes_.new_payload_accesses.add(uuid_v7_bytes(at_), p.delivery, at_, p.actor, operation, sequence);
   v.is = verdict::kind::decided;
 }
 

@@ -1,5 +1,4 @@
-// The batch's looks: what has to be locked and read, and taking what came back.
-#include "batch.hpp"
+#include "found.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -22,8 +21,8 @@ bool goes_to_failed(const callback& c) { return c.unprocessable.has_value() || c
 
 }  // namespace
 
-batch::batch(std::vector<const work*> works, workflow_cache& workflows, bool careful)
-    : works_(std::move(works)), verdicts_(works_.size()), workflows_(workflows), careful_(careful) {
+found::found(const std::vector<const work*>& works, workflow_cache& workflows, bool careful)
+    : works_(works), workflows_(workflows), careful_(careful) {
   for (const auto* w : works_) {
     if (const auto* c = std::get_if<callback>(w)) {
       if (goes_to_failed(*c)) {
@@ -66,7 +65,7 @@ batch::batch(std::vector<const work*> works, workflow_cache& workflows, bool car
   });
 }
 
-void batch::append_first_look(storage::checked_pipeline& to) {
+void found::append_first_look(storage::checked_pipeline& to) {
   // First of all: what these names mean may be read in later statements only (rule 3).
   if (!meeting_.empty()) {
     for (const auto& name : meeting_) tried_locks_.push_back(name.lock_key());
@@ -110,7 +109,7 @@ void batch::append_first_look(storage::checked_pipeline& to) {
   first_look_.push_back(look::any_failed);
 }
 
-void batch::take(look what, const postgres::rows& from) {
+void found::take(look what, const postgres::rows& from) {
   switch (what) {
     case look::meet:
       for (const auto key : storage::read_refused_locks(from)) refused_locks_.push_back(key);
@@ -120,7 +119,7 @@ void batch::take(look what, const postgres::rows& from) {
     case look::lock_alias:
       for (auto& row : storage::read_operations(from)) {
         if (by_request_id_.contains(row.request_id)) continue;
-        auto& o = operations_.emplace_back();
+        auto& o = operations.emplace_back();
         o.locked_revision = row.revision;
         o.row = std::move(row);
         by_request_id_.emplace(o.row.request_id, &o);
@@ -140,14 +139,14 @@ void batch::take(look what, const postgres::rows& from) {
     case look::failed:
       for (auto& row : storage::read_failed(from)) {
         const std::pair<std::string, sha256_digest> name{row.provider, row.body_digest};
-        failed_[name].row = std::move(row);
+        failed[name].row = std::move(row);
       }
       break;
-    case look::any_failed: any_failed_ = from.boolean(0, 0); break;
+    case look::any_failed: any_failed = from.boolean(0, 0); break;
     case look::parked:
     case look::parked_of:
       for (auto& row : storage::read_parked(from)) {
-        auto& p = parked_[{row.disposition == to_string(transition::disposition::conflict), row.id}];
+        auto& p = parked[{row.disposition == to_string(transition::disposition::conflict), row.id}];
         if (!row.matched.empty()) p.matched.push_back({row.matched_reference, row.provider, row.matched});
         p.row = std::move(row);
       }
@@ -166,19 +165,19 @@ void batch::take(look what, const postgres::rows& from) {
         // A resolved one is done: the same again opens a new one. A conflict is kept once, whatever became of it.
         if (!r.open && r.kind != to_string(transition::review_kind::conflict)) continue;
         const std::tuple name{r.operation, r.kind, r.digest, r.key};
-        reviews_.insert_or_assign(name, std::pair{std::move(r), 0});
+        reviews.insert_or_assign(name, review_in_hand{std::move(r), 0});
       }
       break;
   }
 }
 
-void batch::take_first_look(std::vector<postgres::rows>& answers, std::size_t at) {
+void found::take_first_look(std::vector<postgres::rows>& answers, std::size_t at) {
   for (const auto what : first_look_) take(what, answers.at(at++));
   take_keys();
 }
 
-void batch::plan_next_look() {
-  const auto learn_for = [&](const in_hand& o, const std::vector<std::string>& references) {
+void found::plan_next_look() {
+  const auto learn_for = [&](const operation_in_hand& o, const std::vector<std::string>& references) {
     for (auto& name : unknown_references(o.row.provider, references)) learning_.push_back(std::move(name));
   };
   const auto miss = [&](std::string_view request_id) {
@@ -213,22 +212,22 @@ void batch::plan_next_look() {
     }
   }
   const config::settings none;
-  for (const auto& o : operations_) {
+  for (const auto& o : operations) {
     if (!workflows_.find(o.row.workflow, none)) unknown_workflows_.push_back(o.row.workflow);
   }
 }
 
 // The references that parked callbacks bring are learned when they are applied.
-void batch::plan_parked_references() {
-  for (const auto& [order, p] : parked_)
+void found::plan_parked_references() {
+  for (const auto& [order, p] : parked)
     for (auto& name : unknown_references(p.row.provider, p.row.references)) learning_.push_back(std::move(name));
 }
 
 // What is parked for operations that exist is decided with the batch: its keys and reviews are needed too.
-void batch::plan_parked_look() {
-  for (auto& [order, p] : parked_) {
+void found::plan_parked_look() {
+  for (auto& [order, p] : parked) {
     p.keys_read = true;
-    for (const auto& o : operations_) {
+    for (const auto& o : operations) {
       if (!waits_for(p.row, o.row.provider, o.row.request_id)) continue;
       alias_keys_.push_back({o.row.id, p.row.key});
       conflicts_.push_back({o.row.id, p.row.content_digest});
@@ -236,7 +235,7 @@ void batch::plan_parked_look() {
   }
 }
 
-bool batch::append_next_look(storage::checked_pipeline& to) {
+bool found::append_next_look(storage::checked_pipeline& to) {
   next_look_.clear();
   learning_.clear();
   missing_.clear();
@@ -296,7 +295,7 @@ bool batch::append_next_look(storage::checked_pipeline& to) {
   return !next_look_.empty() || (looks_ == 2 && append_next_look(to));
 }
 
-result<void> batch::take_next_look(std::vector<postgres::rows>& answers, std::size_t at) {
+result<void> found::take_next_look(std::vector<postgres::rows>& answers, std::size_t at) {
   for (const auto what : next_look_) take(what, answers.at(at++));
   take_keys();
   const config::settings none;
@@ -305,7 +304,7 @@ result<void> batch::take_next_look(std::vector<postgres::rows>& answers, std::si
   return {};
 }
 
-void batch::take_keys() {
+void found::take_keys() {
   for (auto& k : key_rows_) {
     const auto o = by_id_.find(k.operation);
     if (o == by_id_.end()) continue;
@@ -315,12 +314,12 @@ void batch::take_keys() {
   key_rows_.clear();
 }
 
-batch::in_hand* batch::find(std::string_view request_id) {
+operation_in_hand* found::find(std::string_view request_id) {
   const auto it = by_request_id_.find(request_id);
   return it == by_request_id_.end() ? nullptr : it->second;
 }
 
-batch::in_hand* batch::find_for(const callback& c) {
+operation_in_hand* found::find_for(const callback& c) {
   if (!c.request_id.empty()) {
     auto* o = find(c.request_id);
     return o && o->row.provider == c.provider->name ? o : nullptr;
@@ -335,14 +334,14 @@ batch::in_hand* batch::find_for(const callback& c) {
   return nullptr;
 }
 
-bool batch::exists(std::string_view request_id) const { return storage::find_existing(existing_, request_id) != nullptr; }
+bool found::exists(std::string_view request_id) const { return storage::find_existing(existing_, request_id) != nullptr; }
 
-bool batch::exists_at(std::string_view request_id, std::string_view provider) const {
+bool found::exists_at(std::string_view request_id, std::string_view provider) const {
   const auto* row = storage::find_existing(existing_, request_id);
   return row && row->provider == provider;
 }
 
-bool batch::may_meet(const std::vector<storage::identity_name>& names) const {
+bool found::may_meet(const std::vector<storage::identity_name>& names) const {
   return std::all_of(names.begin(), names.end(), [&](const auto& name) {
     const auto key = name.lock_key();
     return std::binary_search(tried_locks_.begin(), tried_locks_.end(), key) &&
@@ -350,21 +349,21 @@ bool batch::may_meet(const std::vector<storage::identity_name>& names) const {
   });
 }
 
-std::vector<storage::identity_name> batch::names_of(const callback& c) const {
+std::vector<storage::identity_name> names_of(const callback& c) {
   std::vector<storage::identity_name> out;
   if (!c.request_id.empty()) out.push_back({false, c.provider->name, c.request_id});
   for (const auto& reference : c.references) out.push_back({true, c.provider->name, reference});
   return out;
 }
 
-std::vector<storage::identity_name> batch::names_of(const registration& r) const {
+std::vector<storage::identity_name> names_of(const registration& r) {
   std::vector<storage::identity_name> out;
   out.push_back({false, r.provider, r.request_id});
   for (const auto& reference : r.references) out.push_back({true, r.provider, reference});
   return out;
 }
 
-std::vector<storage::identity_name> batch::unknown_references(std::string_view provider,
+std::vector<storage::identity_name> found::unknown_references(std::string_view provider,
                                                               const std::vector<std::string>& references) const {
   std::vector<storage::identity_name> out;
   for (const auto& r : references)
@@ -372,14 +371,48 @@ std::vector<storage::identity_name> batch::unknown_references(std::string_view p
   return out;
 }
 
-const storage::alias_row* batch::find_alias(std::string_view provider, std::string_view alias) const {
+const storage::alias_row* found::find_alias(std::string_view provider, std::string_view alias) const {
   const auto it = alias_rows_.find(std::pair<std::string, std::string>(provider, alias));
   return it == alias_rows_.end() ? nullptr : &it->second;
 }
 
-const storage::client_key_row* batch::find_client_key(std::string_view client, std::string_view key) const {
+const storage::client_key_row* found::find_client_key(std::string_view client, std::string_view key) const {
   const auto it = client_key_rows_.find(std::pair<std::string, std::string>(client, key));
   return it == client_key_rows_.end() ? nullptr : &it->second;
+}
+
+bool found::waits_for(const storage::parked_row& p, std::string_view provider, std::string_view request_id) {
+  return p.provider == provider && (!p.request_id || *p.request_id == request_id);
+}
+
+bool found::may_apply(std::string_view provider, std::string_view request_id,
+                      const std::vector<storage::identity_name>& names) const {
+  return std::all_of(parked.begin(), parked.end(), [&](const auto& one) {
+    const auto& p = one.second;
+    if (p.applied || !waits_for(p.row, provider, request_id)) return true;
+    const auto meant = [&](const auto& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    if (!names.empty() && std::none_of(p.matched.begin(), p.matched.end(), meant)) return true;
+    return may_meet(unknown_references(provider, p.row.references));
+  });
+}
+
+operation_in_hand& found::add_operation(storage::operation_row row) {
+  auto& o = operations.emplace_back();
+  o.created = true;
+  o.row = std::move(row);
+  by_request_id_.emplace(o.row.request_id, &o);
+  by_id_.emplace(o.row.id, &o);
+  return o;
+}
+
+void found::add_alias(storage::alias_row row) {
+  std::pair name{row.provider, row.alias};
+  alias_rows_.emplace(std::move(name), std::move(row));
+}
+
+void found::add_client_key(storage::client_key_row row) {
+  std::pair name{row.client, row.key};
+  client_key_rows_.emplace(std::move(name), std::move(row));
 }
 
 }  // namespace recibo::record

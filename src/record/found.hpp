@@ -1,0 +1,154 @@
+// What a batch looked up under its locks, and keeps true while it decides: the operations in hand with their keys, and the
+// aliases, failed callbacks, reviews and parked callbacks that belong to them. No I/O: it fills pipelines and reads answers.
+#pragma once
+
+#include "recibo/record/work.hpp"
+#include "recibo/storage/deliveries.hpp"
+#include "recibo/storage/evidence.hpp"
+#include "recibo/storage/operations.hpp"
+#include "recibo/storage/parked.hpp"
+#include "workflow_cache.hpp"
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace recibo::record {
+
+// An operation that is locked by this transaction, or made by it.
+struct operation_in_hand {
+  storage::operation_row row;
+  std::int32_t locked_revision = 0;
+  bool created = false, changed = false;
+  // Work for it was found busy in this batch: what comes later for it waits too, so that its order is kept.
+  bool blocked = false;
+  const transition::workflow* table = nullptr;
+  std::unordered_map<std::string, storage::key_row> keys;
+};
+
+// A callback that could not be understood, as it is in the table or will be.
+struct failed_in_hand {
+  storage::failed_row row;
+  bool created = false;
+  std::int32_t times = 0;
+};
+
+// A review that is there already or will be, and how often it was seen again.
+struct review_in_hand {
+  storage::known_review row;
+  std::int32_t times = 0;
+};
+
+struct parked_in_hand {
+  storage::parked_row row;
+  std::vector<storage::identity_name> matched;
+  bool applied = false;
+  // Keys and reviews of the operations that it may be meant for have been read.
+  bool keys_read = false;
+};
+
+std::vector<storage::identity_name> names_of(const registration& r);
+std::vector<storage::identity_name> names_of(const callback& c);
+
+class found {
+ public:
+  // `works` and `workflows` outlive it. `careful`: a retry after a lost race, which also looks whether request IDs that it
+  // wants to insert are there already.
+  found(const std::vector<const work*>& works, workflow_cache& workflows, bool careful);
+
+  // As plan's.
+  void append_first_look(storage::checked_pipeline& to);
+  void take_first_look(std::vector<postgres::rows>& answers, std::size_t at);
+  bool append_next_look(storage::checked_pipeline& to);
+  result<void> take_next_look(std::vector<postgres::rows>& answers, std::size_t at);
+
+  // nullptr: not in hand, so busy or absent.
+  operation_in_hand* find(std::string_view request_id);
+  operation_in_hand* find_for(const callback& c);
+  // Whether it is there, whoever holds it.
+  bool exists(std::string_view request_id) const;
+  bool exists_at(std::string_view request_id, std::string_view provider) const;
+  // Whether these names are locked by this transaction: what they mean cannot change under it.
+  bool may_meet(const std::vector<storage::identity_name>& names) const;
+  // Whether every reference that what waits under these names would bring is locked by this transaction.
+  bool may_apply(std::string_view provider, std::string_view request_id, const std::vector<storage::identity_name>& names) const;
+  static bool waits_for(const storage::parked_row& p, std::string_view provider, std::string_view request_id);
+  std::vector<storage::identity_name> unknown_references(std::string_view provider,
+                                                         const std::vector<std::string>& references) const;
+  const storage::alias_row* find_alias(std::string_view provider, std::string_view alias) const;
+  const storage::client_key_row* find_client_key(std::string_view client, std::string_view key) const;
+
+  // What this batch makes is found by the rest of it.
+  operation_in_hand& add_operation(storage::operation_row row);
+  void add_alias(storage::alias_row row);
+  void add_client_key(storage::client_key_row row);
+
+  // Looked up, and moved on by the decisions.
+  std::deque<operation_in_hand> operations;
+  std::map<std::pair<std::string, sha256_digest>, failed_in_hand> failed;
+  // By operation, kind, content and, for conflicts, key.
+  std::map<std::tuple<operation_id, std::string, sha256_digest, std::string>, review_in_hand> reviews;
+  // In the order in which they are applied: what was taken before what conflicted with it, each by arrival. IDs alone are
+  // no order between replicas.
+  std::map<std::pair<bool, delivery_id>, parked_in_hand> parked;
+  // There are failed callbacks at all.
+  bool any_failed = false;
+
+ private:
+  const std::vector<const work*>& works_;
+  workflow_cache& workflows_;
+  bool careful_;
+
+  // What has to be looked up, unique.
+  std::vector<std::string_view> request_ids_;
+  std::vector<storage::alias_name> aliases_, lock_aliases_;
+  std::vector<storage::key_name> keys_;
+  std::vector<storage::client_key_name> client_keys_;
+  std::vector<storage::failed_name> failed_names_;
+  std::vector<std::string_view> missing_;
+  std::vector<std::int64_t> unknown_workflows_;
+  std::vector<storage::operation_key_name> alias_keys_;
+  std::vector<storage::review_name> conflicts_;
+  std::vector<storage::identity_name> meeting_, learning_;
+  std::vector<std::string_view> rematched_;
+  enum class look {
+    meet,
+    lock,
+    lock_alias,
+    aliases,
+    keys,
+    client_keys,
+    failed,
+    any_failed,
+    parked,
+    parked_of,
+    existing,
+    workflows,
+    alias_keys,
+    reviews
+  };
+  void take(look what, const postgres::rows& from);
+  void take_keys();
+  void plan_next_look();
+  void plan_parked_look();
+  void plan_parked_references();
+  int looks_ = 1;
+  std::vector<look> first_look_, next_look_;
+
+  std::unordered_map<std::string_view, operation_in_hand*> by_request_id_;
+  std::map<operation_id, operation_in_hand*> by_id_;
+  std::vector<storage::existing_row> existing_;
+  std::vector<storage::key_row> key_rows_;
+  // Lock keys that were tried and not obtained, and all that were tried; sorted.
+  std::vector<std::int64_t> refused_locks_, tried_locks_;
+  std::map<std::pair<std::string, std::string>, storage::alias_row, std::less<>> alias_rows_;
+  std::map<std::pair<std::string, std::string>, storage::client_key_row, std::less<>> client_key_rows_;
+};
+
+}  // namespace recibo::record

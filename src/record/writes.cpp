@@ -1,0 +1,50 @@
+#include "writes.hpp"
+
+namespace recibo::record {
+
+void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_micros at) && {
+  for (const auto& [key, table] : new_workflows)
+    storage::append_workflow_version(to, key, table->digest(), table->name(), table->definition());
+  for (const auto& o : seen.operations) {
+    if (o.created) {
+      new_operations.add(o.row, at);
+    } else if (o.changed) {
+      changed_operations.add(o.row, o.locked_revision, at);
+    }
+  }
+  storage::repeated_keys repetitions;
+  for (const auto& [name, times] : repeated_keys) repetitions.add(name.first, name.second, times);
+  storage::new_failed new_failed;
+  storage::repeated_failed repeated_failed;
+  for (const auto& [name, f] : seen.failed) {
+    if (f.created) new_failed.add(f.row, at);
+    if (f.times > 0) repeated_failed.add(f.row.id, f.times, at);
+  }
+  storage::repeated_reviews repeated_reviews;
+  for (const auto& [name, r] : seen.reviews) {
+    if (r.times > 0) repeated_reviews.add(r.row.id, r.times, at);
+  }
+
+  std::move(new_operations.rows).append_to(to);
+  std::move(new_registrations.rows).append_to(to);
+  std::move(changed_operations.rows).append_to(to);
+  std::move(new_aliases.rows).append_to(to);
+  std::move(new_items.rows).append_to(to);
+  std::move(new_client_keys.rows).append_to(to);
+  std::move(new_keys.rows).append_to(to);
+  std::move(repetitions.rows).append_to(to);
+  std::move(new_deliveries.rows).append_to(to);
+  std::move(new_payloads.rows).append_to(to);
+  std::move(new_transitions.rows).append_to(to);
+  std::move(new_audit.rows).append_to(to);
+  std::move(new_notifications.rows).append_to(to);
+  std::move(new_reviews.rows).append_to(to);
+  std::move(repeated_reviews.rows).append_to(to);
+  std::move(new_failed.rows).append_to(to);
+  std::move(repeated_failed.rows).append_to(to);
+  std::move(new_payload_accesses.rows).append_to(to);
+  std::move(applied_parked.rows).append_to(to);
+  if (!understood.empty()) storage::append_close_failed(to, understood);
+}
+
+}  // namespace recibo::record

@@ -1,0 +1,45 @@
+// The rows that a batch has decided to write, one statement a table.
+#pragma once
+
+#include "found.hpp"
+#include "recibo/storage/deliveries.hpp"
+#include "recibo/storage/evidence.hpp"
+#include "recibo/storage/operations.hpp"
+#include "recibo/storage/parked.hpp"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace recibo::record {
+
+// What it borrows (texts of works, tables) outlives it.
+struct writes {
+  storage::new_operations new_operations;
+  storage::changed_operations changed_operations;
+  storage::new_registrations new_registrations;
+  storage::new_aliases new_aliases;
+  storage::new_items new_items;
+  storage::new_keys new_keys;
+  // Claimed keys that were repeated, by operation and key.
+  std::map<std::pair<operation_id, std::string>, std::int32_t> repeated_keys;
+  storage::new_client_keys new_client_keys;
+  storage::new_deliveries new_deliveries;
+  storage::new_payloads new_payloads;
+  storage::new_transitions new_transitions;
+  storage::new_audit new_audit;
+  storage::new_notifications new_notifications;
+  storage::new_reviews new_reviews;
+  storage::new_payload_accesses new_payload_accesses;
+  storage::applied_parked applied_parked;
+  // Callbacks that could not be understood before, and now were.
+  std::vector<storage::failed_name> understood;
+  // Tables that the database may not have yet, by key.
+  std::map<std::int64_t, const transition::workflow*> new_workflows;
+
+  // Adds every statement; the caller adds COMMIT. Call once. `seen` tells what has changed of what was there.
+  void append_to(storage::checked_pipeline& to, const found& seen, sys_micros at) &&;
+};
+
+}  // namespace recibo::record
