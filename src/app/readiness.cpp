@@ -5,12 +5,6 @@
 #include "recibo/observe/log.hpp"
 
 namespace recibo::app {
-namespace {
-
-// Less than this ahead, and an insert may fail before anybody has noticed.
-constexpr std::chrono::hours partitions_ahead_min{24};
-
-}  // namespace
 
 http::response readiness::livez() {
   http::response r;

@@ -1,7 +1,7 @@
 // What this replica knows about itself: the truth behind /livez and /readyz (contract section 3).
 #pragma once
 
-#include "recibo/core/clock.hpp"
+#include "recibo/app/look.hpp"
 #include "recibo/http/health.hpp"
 #include "recibo/record/recorder.hpp"
 
@@ -23,16 +23,6 @@ class readiness final : public http::health {
   std::vector<std::string> reasons() const;
 
   // What the last look at the database found (upkeep).
-  struct look {
-    bool reached = false;
-    bool read_only = false;
-    bool schema_fits = false;
-    std::string schema_why;
-    std::chrono::microseconds clock_skew{};
-    std::chrono::microseconds clock_skew_max{};
-    // Rows can be written for so long.
-    std::chrono::seconds partitions_ahead{};
-  };
   void saw(look what);
   void begin_drain() noexcept { draining_ = true; }
 

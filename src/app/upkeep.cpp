@@ -1,9 +1,8 @@
 #include "upkeep.hpp"
 
+#include "recibo/app/look.hpp"
 #include "recibo/observe/log.hpp"
 #include "recibo/process/rematch.hpp"
-#include "recibo/storage/migrator.hpp"
-#include "recibo/verify/verifier.hpp"
 
 #include <algorithm>
 
@@ -20,10 +19,6 @@ constexpr auto partitions_every = 1h;
 // Above so many operations their states are not counted: it would read the whole table.
 constexpr std::int64_t countable_operations_max = 1'000'000;
 
-const postgres::statement look_at_database{"look_at_database",
-                                           "SELECT clock_timestamp(), pg_is_in_recovery() OR "
-                                           "current_setting('transaction_read_only')::boolean, recibo.partition_horizon()",
-                                           {}};
 const postgres::statement ensure_partitions{"ensure_partitions", "SELECT recibo.ensure_partitions()", {}};
 const postgres::statement ages{
     "ages",
@@ -35,15 +30,6 @@ const postgres::statement states{"states",
                                  "SELECT provider, state, count(*) FROM recibo.operations WHERE "
                                  "(SELECT reltuples FROM pg_class WHERE oid = 'recibo.operations'::regclass) <= $1 GROUP BY 1, 2",
                                  {oid::int8}};
-
-// A quarter of the smallest tolerance that a provider asks for (decision 11).
-std::chrono::microseconds skew_max(const config::settings& s) {
-  std::chrono::microseconds smallest = verify::tolerance_default;
-  for (const auto& [name, p] : s.providers)
-    if (p.verify.timestamp && p.verify.timestamp->tolerance)
-      smallest = std::min<std::chrono::microseconds>(smallest, *p.verify.timestamp->tolerance);
-  return smallest / 4;
-}
 
 }  // namespace
 
@@ -66,38 +52,16 @@ boost::asio::awaitable<void> upkeep::stop(steady_clock::time_point until) {
 }
 
 boost::asio::awaitable<bool> upkeep::look() {
-  readiness::look seen;
-  seen.clock_skew_max = skew_max(*parts_.settings.get());
-  const auto until = steady_clock::now() + look_limit;
-  if (!schema_fits_) {
-    const auto state = co_await storage::schema_state(parts_.pool, until);
-    if (state) {
-      seen.reached = true;
-      schema_fits_ = state->fits;
-      seen.schema_why = state->why;
-    }
-  }
-  seen.schema_fits = schema_fits_;
-  if (schema_fits_) {
-    const auto before = now();
-    const auto found = co_await parts_.pool.query(look_at_database, {}, until);
-    const auto after = now();
-    seen.reached = found.has_value();
-    if (found) {
-      // Half the round trip is the best guess of when the server looked at its clock.
-      seen.clock_skew = before + (after - before) / 2 - found->time(0, 0);
-      seen.read_only = found->boolean(0, 1);
-      if (const auto horizon = found->time_or_null(0, 2))
-        seen.partitions_ahead = std::chrono::duration_cast<std::chrono::seconds>(*horizon - found->time(0, 0));
-      if (!seen.read_only && steady_clock::now() - partitions_checked_ > partitions_every) {
-        const auto made = co_await parts_.pool.query(ensure_partitions, {}, steady_clock::now() + measure_limit);
-        if (made) {
-          partitions_checked_ = steady_clock::now();
-          if (made->int4(0, 0) > 0) log::info("partitions made ahead", {{"count", made->int4(0, 0)}});
-        } else {
-          log::warn("partitions could not be made ahead", {{"code", code_word(made.error().code)}});
-        }
-      }
+  const auto settings = parts_.settings.get();
+  auto seen = co_await look_at(parts_.pool, *settings, schema_fits_, steady_clock::now() + look_limit);
+  schema_fits_ = schema_fits_ || (seen.reached && seen.schema_fits);
+  if (seen.reached && schema_fits_ && !seen.read_only && steady_clock::now() - partitions_checked_ > partitions_every) {
+    const auto made = co_await parts_.pool.query(ensure_partitions, {}, steady_clock::now() + measure_limit);
+    if (made) {
+      partitions_checked_ = steady_clock::now();
+      if (made->int4(0, 0) > 0) log::info("partitions made ahead", {{"count", made->int4(0, 0)}});
+    } else {
+      log::warn("partitions could not be made ahead", {{"code", code_word(made.error().code)}});
     }
   }
   parts_.health.saw(std::move(seen));

@@ -29,6 +29,7 @@ int run(int argc, char** argv) {
   add_audit(app, ctx);
   add_token(app, ctx);
   add_openapi(app, ctx);
+  add_doctor(app, ctx);
   add_version(app, ctx);
   const int code = run_app(app, ctx, argc, argv);
   // What a full disk or a closed pipe swallowed was not said.

@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 
 class Readiness : public ::testing::Test {
  protected:
-  static readiness::look good() {
-    readiness::look seen;
+  static look good() {
+    look seen;
     seen.reached = true;
     seen.schema_fits = true;
     seen.clock_skew_max = 75s;
@@ -39,15 +39,15 @@ TEST_F(Readiness, IsNotReadyBeforeTheFirstLookAndAlwaysLive) {
 TEST_F(Readiness, NamesEachReason) {
   struct row {
     const char* reason;
-    void (*spoil)(readiness::look&);
+    void (*spoil)(look&);
   };
   const row rows[] = {
-      {"database_away", [](readiness::look& l) { l.reached = false; }},
-      {"database_read_only", [](readiness::look& l) { l.read_only = true; }},
-      {"schema_mismatch", [](readiness::look& l) { l.schema_fits = false; }},
-      {"partitions_missing", [](readiness::look& l) { l.partitions_ahead = 23h; }},
-      {"clock_skewed", [](readiness::look& l) { l.clock_skew = 76s; }},
-      {"clock_skewed", [](readiness::look& l) { l.clock_skew = -76s; }},
+      {"database_away", [](look& l) { l.reached = false; }},
+      {"database_read_only", [](look& l) { l.read_only = true; }},
+      {"schema_mismatch", [](look& l) { l.schema_fits = false; }},
+      {"partitions_missing", [](look& l) { l.partitions_ahead = 23h; }},
+      {"clock_skewed", [](look& l) { l.clock_skew = 76s; }},
+      {"clock_skewed", [](look& l) { l.clock_skew = -76s; }},
   };
   for (const auto& r : rows) {
     health.saw(good());
@@ -73,7 +73,7 @@ TEST_F(Readiness, AClockInDoubtIsToldToTheSignatureCheckUntilItAgreesAgain) {
   health.saw(skewed);
   EXPECT_TRUE(health.clock_in_doubt());
   // While the database cannot be asked, the last answer stands.
-  readiness::look away;
+  look away;
   health.saw(away);
   EXPECT_TRUE(health.clock_in_doubt());
   health.saw(good());
