@@ -80,6 +80,18 @@ class server::impl : public std::enable_shared_from_this<server::impl> {
     }
   }
 
+  // Connections that the kernel has made but nobody has accepted yet: closing the acceptor would reset them, and the requests that
+  // they have brought.
+  void take_waiting() {
+    error_code ec;
+    acceptor.non_blocking(true, ec);
+    while (!ec) {
+      tcp::socket socket(acceptor.get_executor());
+      acceptor.accept(socket, ec);
+      if (!ec) take(std::move(socket));
+    }
+  }
+
   void close() {
     error_code ignored;
     acceptor.close(ignored);
@@ -104,6 +116,7 @@ void server::start() { impl_->accepting.spawn("accept", impl::accept(impl_)); }
 void server::announce_drain() { impl_->to->leaving = true; }
 
 void server::drain() {
+  impl_->take_waiting();
   impl_->to->drain();
   impl_->close();
 }

@@ -423,6 +423,28 @@ TEST_F(ServerTest, DrainFinishesWhatIsInHand) {
   EXPECT_TRUE(eventually([&] { return connections() == 0; }));
 }
 
+TEST_F(ServerTest, ADrainServesWhatTheKernelHasConnectedAlready) {
+  serve();
+  std::vector<raw_client> clients;
+  on_thread([&] {
+    // The server's thread is here, so that nobody accepts.
+    for (int i = 0; i < 20; ++i) {
+      clients.push_back(connect());
+      EXPECT_TRUE(clients.back().connected());
+      clients.back().send(post("/echo", "waiting"));
+    }
+    server_->drain();
+  });
+  for (auto& client : clients) {
+    const raw_answer got = client.read();
+    EXPECT_EQ(got.status, 200);
+    EXPECT_EQ(got.body, "waiting");
+    EXPECT_EQ(find_header(got.headers, "connection"), "close");
+    EXPECT_TRUE(client.closed());
+  }
+  EXPECT_FALSE(connect().connected());
+}
+
 TEST_F(ServerTest, AnAnnouncedDrainClosesWithTheNextAnswer) {
   serve();
   auto idle = connect();
