@@ -1,7 +1,7 @@
 # What `./dev lint` looks at. Sourced by ./dev, whose functions (say, die, step, setup) and paths it uses.
 # shellcheck shell=bash disable=SC2154
 
-cpp_files() { find src include tests -name node_modules -prune -o \( -name '*.cpp' -o -name '*.hpp' \) -print | sort; }
+cpp_files() { find src include tests bench -name node_modules -prune -o \( -name '*.cpp' -o -name '*.hpp' \) -print | sort; }
 # A checkout may belong to another user than the one who checks it.
 in_git() { git -c safe.directory="$root" "$@"; }
 
