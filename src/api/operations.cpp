@@ -3,6 +3,7 @@
 
 #include "recibo/accept/accept.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace recibo::api {
@@ -52,7 +53,7 @@ result<accept::request> read_request(const call& of) {
   return out;
 }
 
-// What is true of the operation as far as this process knows, for when it cannot be read back: recorded is recorded.
+// What is true of the operation as its own transaction left it.
 storage::operation_view view_of(const record::registration& r, const record::outcome& recorded) {
   storage::operation_view o;
   o.id = r.id;
@@ -62,11 +63,13 @@ storage::operation_view view_of(const record::registration& r, const record::out
   o.workflow = r.workflow->version_key();
   o.version = recorded.version;
   o.revision = recorded.revision;
-  o.state_at = o.updated_at = o.accepted_at = o.read_at = r.accepted_at;
+  o.accepted_at = r.accepted_at;
+  o.state_at = o.updated_at = o.read_at = recorded.at;
   o.client = r.client;
   o.action = r.action;
   o.metadata = r.metadata;
   o.references = r.references;
+  std::sort(o.references.begin(), o.references.end());  // learned at one time, they are shown by name
   if (!r.references.empty()) o.reference = r.references.front();
   if (r.amount) o.amount = r.amount->text;
   o.currency = r.currency;
@@ -77,7 +80,7 @@ storage::operation_view view_of(const record::registration& r, const record::out
     item.item_id = i.item_id;
     item.state = r.workflow->initial();
     item.ordinal = ordinal++;
-    item.updated_at = r.accepted_at;
+    item.updated_at = recorded.at;
   }
   if (!r.items.empty()) o.items_by_state.push_back({r.workflow->initial(), static_cast<std::int64_t>(r.items.size())});
   return o;
@@ -95,6 +98,11 @@ awaitable<http::response> refuse_conflict(inside& in, const call& of, error why,
     add_member(refused, "operation", path.str());
   }
   co_return refused;
+}
+
+// Whether the transaction that registered it recorded nothing else, so that the answer need not be read back.
+bool is_all_that_happened(const record::outcome& recorded) {
+  return !recorded.replayed && recorded.version == 0 && recorded.revision == 1;
 }
 
 awaitable<http::response> accept_operation(inside& in, call& of) {
@@ -119,18 +127,21 @@ awaitable<http::response> accept_operation(inside& in, call& of) {
     co_return refuse(of, why, request_id);
   }
 
-  // What is true now is in the database; a callback may have been faster than this answer (R1).
-  auto found = co_await evidence::read_case_view(in.with.pool, in.workflows, of.settings, recorded->request_id, of.until);
   const int status = recorded->replayed ? 200 : 201;
   http::response answer;
-  if (found && *found) {
-    answer = answer_operation(of, status, (*found)->operation, *(*found)->table);
-  } else if (!recorded->replayed) {
+  if (is_all_that_happened(*recorded)) {
     answer = answer_operation(of, status, view_of(kept, *recorded), *kept.workflow);
   } else {
-    // An operation that is not the one of this request: what it is can only be read.
-    const error away(transient::database_away, "The operation exists and cannot be read at the moment.");
-    co_return refuse(of, found ? away : found.error(), recorded->request_id);
+    // An early callback has made something of it, or it is another request's: what is true is in the database (R1).
+    auto found = co_await evidence::read_case_view(in.with.pool, in.workflows, of.settings, recorded->request_id, of.until);
+    if (found && *found) {
+      answer = answer_operation(of, status, (*found)->operation, *(*found)->table);
+    } else if (!recorded->replayed) {
+      answer = answer_operation(of, status, view_of(kept, *recorded), *kept.workflow);
+    } else {
+      const error away(transient::database_away, "The operation exists and cannot be read at the moment.");
+      co_return refuse(of, found ? away : found.error(), recorded->request_id);
+    }
   }
   answer.headers.emplace_back("Location", evidence::operation_path(recorded->request_id));
   if (recorded->replayed) answer.headers.emplace_back("Idempotent-Replayed", "true");

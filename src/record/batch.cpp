@@ -26,6 +26,12 @@ void batch::decide(sys_micros at) {
       decide_rematch(*m, v);
     }
   }
+  // A registration tells what is true when it commits: what came behind it in this batch has had its effect too (R1).
+  for (std::size_t i = 0; i < works_.size(); ++i) {
+    auto& v = verdicts_[i];
+    if (!std::holds_alternative<registration>(*works_[i]) || v.is != verdict::kind::decided || v.outcome.replayed) continue;
+    if (const auto* o = find(v.outcome.request_id)) v.outcome = outcome_of(*o);
+  }
 }
 
 const transition::workflow& batch::table_of(operation_in_hand& o, const config::settings& settings) {
@@ -40,6 +46,7 @@ outcome batch::outcome_of(const operation_in_hand& o) const {
   out.state = o.row.state;
   out.version = o.row.version;
   out.revision = o.row.revision;
+  out.at = at_;
   return out;
 }
 

@@ -125,6 +125,8 @@ struct outcome {
   std::string detail;  // for unprocessable and conflict: the reason, safe to show
   // For registrations and events.
   std::int64_t version = 0, revision = 0;
+  // When it was decided: the time of the rows that it made.
+  sys_micros at{};
 };
 
 }  // namespace recibo::record
