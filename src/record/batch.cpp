@@ -30,7 +30,7 @@ void batch::decide(sys_micros at) {
   for (std::size_t i = 0; i < works_.size(); ++i) {
     auto& v = verdicts_[i];
     if (!std::holds_alternative<registration>(*works_[i]) || v.is != verdict::kind::decided || v.outcome.replayed) continue;
-    if (const auto* o = find(v.outcome.request_id)) v.outcome = outcome_of(*o);
+    if (const auto* o = found_.find(v.outcome.request_id)) v.outcome = outcome_of(*o);
   }
 }
 
