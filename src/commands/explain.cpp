@@ -1,0 +1,249 @@
+#include "explain.hpp"
+
+#include "commands.hpp"
+
+#include "recibo/config/settings.hpp"
+#include "recibo/core/digest.hpp"
+#include "recibo/core/json_writer.hpp"
+#include "recibo/verify/diagnose.hpp"
+
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <ostream>
+
+namespace recibo::commands {
+namespace {
+
+using header_list = std::vector<std::pair<std::string, std::string>>;
+
+struct request {
+  std::string method = "POST", query, body;
+  header_list headers;
+};
+
+std::optional<std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  if (in.bad()) return std::nullopt;
+  return bytes;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+// "POST /path?query HTTP/1.1".
+bool take_request_line(std::string_view line, request& out) {
+  const std::size_t blank = line.find(' '), last = line.rfind(' ');
+  if (blank == std::string_view::npos || last == blank) return false;
+  out.method = line.substr(0, blank);
+  const std::string_view target = line.substr(blank + 1, last - blank - 1);
+  if (const std::size_t question = target.find('?'); question != std::string_view::npos) out.query = target.substr(question + 1);
+  return true;
+}
+
+bool take_header(std::string_view line, request& out) {
+  const std::size_t colon = line.find(':');
+  if (colon == 0 || colon == std::string_view::npos) return false;
+  out.headers.emplace_back(trimmed(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
+  return true;
+}
+
+// The head of a request as it was captured: lines end in LF or CR LF. What is behind the empty line stays in `text`; false:
+// it is no head, or (with `whole`) the empty line is missing.
+bool take_head(std::string_view& text, bool whole, request& out) {
+  for (bool first = true; !text.empty() || whole; first = false) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos && whole) return false;
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.empty() && !first) return true;
+    const std::size_t blank = line.find(' ');
+    // Before a colon a header has no blank; curl writes none either.
+    const bool is_request_line = first && line.find("HTTP/") != std::string_view::npos && line.find(':') > blank;
+    if (whole && first && !is_request_line) return false;
+    if (is_request_line ? !take_request_line(line, out) : !take_header(line, out)) return false;
+  }
+  return !out.headers.empty();
+}
+
+std::optional<request> read_request(const captured_request& asked, context& ctx) {
+  const bool in_one = !asked.file.empty();
+  const std::string& named = in_one ? asked.file : asked.headers_file;
+  const auto text = read_file(named);
+  request out;
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  if (!text || !take_head(rest, in_one, out)) {
+    *ctx.err << "recibo verify: " << named
+             << (!text    ? " cannot be read"
+                 : in_one ? " holds no HTTP request"
+                          : " holds no headers")
+             << '\n';
+    return std::nullopt;
+  }
+  if (in_one) {
+    out.body = rest;
+  } else if (!asked.body_file.empty()) {
+    auto body = read_file(asked.body_file);
+    if (!body) {
+      *ctx.err << "recibo verify: " << asked.body_file << " cannot be read\n";
+      return std::nullopt;
+    }
+    out.body = std::move(*body);
+  }
+  return out;
+}
+
+// What the head says of the body's length, where that differs from what was captured.
+std::optional<std::size_t> other_length(const request& what) {
+  for (const auto& [name, value] : what.headers) {
+    std::string lower = name;
+    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    std::size_t said = 0;
+    if (lower == "content-length" && std::from_chars(value.data(), value.data() + value.size(), said).ec == std::errc() &&
+        said != what.body.size())
+      return said;
+  }
+  return std::nullopt;
+}
+
+std::string validity(const verify::named_secret& one, sys_micros at) {
+  if (one.from && at < *one.from) return "not valid before " + to_rfc3339(*one.from);
+  if (one.until && *one.until <= at) return "not valid since " + to_rfc3339(*one.until);
+  return "valid";
+}
+
+struct report {
+  const config::provider& provider;
+  const request& what;
+  sys_micros at;
+  const verify::findings& found;
+  const verify::diagnosis& result;
+};
+
+void print_places(const report& r, std::ostream& out) {
+  for (const auto& one : r.found.signatures) {
+    out << "signature:  in " << one.name << ": ";
+    if (one.times == 0)
+      out << "not there\n";
+    else
+      out << (one.times == 1 ? "there" : "there " + std::to_string(one.times) + " times") << ", " << one.length
+          << " characters\n";
+  }
+  if (!r.provider.verify.timestamp) return;
+  const auto& rule = *r.provider.verify.timestamp;
+  std::string names;
+  for (const auto& name : rule.names) names += (names.empty() ? "" : ", ") + name;
+  out << "time stamp: in " << names << ": " << r.found.timestamp.value_or("not there");
+  if (r.found.age) {
+    const auto age = r.found.age->count();
+    out << ", " << (age < 0 ? -age : age) << " s " << (age < 0 ? "ahead of " : "before ") << to_rfc3339(r.at);
+  }
+  out << (rule.tolerance ? ", tolerance " + std::to_string(rule.tolerance->count()) + " s" : std::string(", tolerance off"))
+      << '\n';
+}
+
+void print(const report& r, std::ostream& out) {
+  const auto& how = r.provider.verify;
+  out << "scheme: " << how.name << '\n';
+  print_places(r, out);
+  out << "body:       " << r.what.body.size() << " bytes, SHA-256 " << to_hex(binary(sha256(r.what.body))) << '\n';
+  if (const auto said = other_length(r.what))
+    out << "            Content-Length says " << *said << " bytes: what was captured is not what was sent\n";
+  if (r.found.content) out << "signed:     " << r.found.content_size << " bytes: " << *r.found.content << '\n';
+  for (const auto& one : r.provider.keys.secrets) {
+    const bool made = r.result.verdict && r.result.secret == one.name;
+    out << "secret:     " << one.name << ": " << validity(one, r.at) << (made ? ", made this signature" : "") << '\n';
+  }
+  if (r.result.verdict) {
+    out << "verifies" << (r.result.secret.empty() ? "" : ", by the secret " + r.result.secret) << '\n';
+    return;
+  }
+  const auto& why = r.result.verdict.error();
+  out << "does not verify: " << code_word(why.code);
+  if (!why.detail.empty()) out << " (" << why.detail << ')';
+  out << "\nmost likely: " << verify::to_string(r.result.why) << ". " << r.result.explanation << '\n';
+}
+
+void print_json(const report& r, std::ostream& to) {
+  json_writer out;
+  out.begin_object().text("provider", r.provider.name).text("scheme", r.provider.verify.name).time("at", r.at);
+  out.key("signatures").begin_array();
+  for (const auto& one : r.found.signatures) {
+    out.begin_object().text("name", one.name).number("times", one.times);
+    out.number("length", static_cast<std::int64_t>(one.length)).end_object();
+  }
+  out.end_array().key("timestamp");
+  if (r.provider.verify.timestamp) {
+    const auto& tolerance = r.provider.verify.timestamp->tolerance;
+    out.begin_object().text("text", r.found.timestamp);
+    out.number("age_s", r.found.age ? std::optional<std::int64_t>(r.found.age->count()) : std::nullopt);
+    out.number("tolerance_s", tolerance ? std::optional<std::int64_t>(tolerance->count()) : std::nullopt).end_object();
+  } else {
+    out.null();
+  }
+  out.key("body").begin_object().number("bytes", static_cast<std::int64_t>(r.what.body.size()));
+  out.text("sha256", to_hex(binary(sha256(r.what.body)))).end_object().key("signed");
+  if (r.found.content)
+    out.begin_object()
+        .number("bytes", static_cast<std::int64_t>(r.found.content_size))
+        .text("shown", *r.found.content)
+        .end_object();
+  else
+    out.null();
+  out.key("secrets").begin_array();
+  for (const auto& one : r.provider.keys.secrets)
+    out.begin_object().text("name", one.name).text("validity", validity(one, r.at)).end_object();
+  out.end_array().flag("verifies", r.result.verdict.has_value());
+  if (r.result.verdict)
+    out.null("reason");
+  else
+    out.text("reason", code_word(r.result.verdict.error().code));
+  out.text("cause", verify::to_string(r.result.why)).text_or_null("explanation", r.result.explanation);
+  out.text_or_null("secret", r.result.secret).end_object();
+  to << out.str() << '\n';
+}
+
+}  // namespace
+
+int explain(const captured_request& asked, context& ctx) {
+  const auto settings = load_settings(ctx);
+  if (!settings) return ctx.exit_code;
+  const auto provider = settings->providers.find(asked.provider);
+  if (provider == settings->providers.end()) {
+    *ctx.err << "recibo verify: no provider " << asked.provider << " in " << ctx.config << '\n';
+    return exit_wrong;
+  }
+  const auto what = read_request(asked, ctx);
+  if (!what) return exit_wrong;
+  sys_micros at = now();
+  if (!asked.at.empty()) {
+    const auto said = parse_rfc3339(asked.at);
+    if (!said) {
+      *ctx.err << "recibo verify: --at wants an instant with its offset, such as 2026-10-01T10:00:00Z\n";
+      return exit_wrong;
+    }
+    at = *said;
+  }
+  const config::provider& p = provider->second;
+  std::string url = p.public_url;
+  if (!url.empty() && !what->query.empty() && url.find('?') == std::string::npos) url += '?' + what->query;
+  const verify::signed_message message{what->method, url, what->query, what->headers, what->body};
+  std::vector<verify::other_sender> others;
+  for (const auto& [name, one] : settings->providers)
+    if (name != p.name) others.push_back({name, &one.verify, &one.keys});
+  const auto found = verify::look_into(p.verify, message, at);
+  const auto result = verify::diagnose({p.verify, message, p.keys, at, others, {}});
+  const report all{p, *what, at, found, result};
+  if (asked.json)
+    print_json(all, *ctx.out);
+  else
+    print(all, *ctx.out);
+  return result.verdict ? exit_fine : exit_not_so;
+}
+
+}  // namespace recibo::commands

@@ -1,0 +1,39 @@
+// What may have gone wrong between a sender and us, as changes to a request or to what is configured for it.
+#pragma once
+
+#include "recibo/verify/diagnose.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace recibo::verify {
+
+// A request and what judges it, to be changed. Borrows the headers of the question.
+struct trial {
+  scheme how;
+  std::string url, query, body;
+  keyring keys;
+  const signed_message* as_sent = nullptr;
+  const fetched_key* fetched = nullptr;
+
+  explicit trial(const question& asked);
+  result<std::string> run(sys_micros now) const;
+  // Key bytes anew from the secrets' texts, by the scheme that is in place now.
+  void rekey();
+};
+
+// Two changes of one subject exclude each other.
+enum class subject { secret, body, url, signature, scheme };
+
+struct change {
+  cause why;
+  subject of;
+  std::string says;                   // "…" of "it verifies with …"
+  std::function<bool(trial&)> apply;  // false: it changes nothing here
+};
+
+// Most likely first. `bytes_max` bounds how large a body is written anew.
+std::vector<change> changes_for(const question& asked, std::size_t bytes_max);
+
+}  // namespace recibo::verify
