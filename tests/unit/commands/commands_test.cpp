@@ -166,10 +166,30 @@ TEST(Verify, ExplainsARequest) {
   const auto changed = run({"verify", "p1", "--request", bad, "--at", "2026-10-01T10:00:00Z"});
   EXPECT_EQ(changed.code, exit_not_so);
   EXPECT_THAT(changed.out, HasSubstr("does not verify: signature_mismatch"));
+  EXPECT_THAT(changed.out, HasSubstr("most likely: body_changed. It verifies with the line feed at the end of the body removed"));
+  EXPECT_THAT(changed.out, HasSubstr("signed:     148 bytes: 1790848800.{"));
   const auto late = run({"verify", "p1", "--request", good, "--at", "2026-10-01T10:05:01Z"});
   EXPECT_EQ(late.code, exit_not_so);
   EXPECT_THAT(late.out, HasSubstr("does not verify: timestamp_stale"));
+  EXPECT_THAT(late.out, HasSubstr("most likely: too_old. The signature is right"));
   for (const auto& r : {fine, changed, late}) EXPECT_THAT(r.out + r.err, Not(HasSubstr("test-secret-A")));
+}
+
+TEST(Verify, TakesHeadAndBodyApartAndSpeaksJson) {
+  const std::string head = ::testing::TempDir() + "head.txt", body = ::testing::TempDir() + "body.json";
+  std::ofstream(head) << "X-Timestamp: 1790848800\nX-Signature: "
+                         "sha256=cc5684abf6d671508f678dd987e3cddfc3aadd4ed43bdf9c100500f725206e52\n";
+  std::ofstream(body) << signed_body;
+  const auto fine = run({"verify", "p1", "--headers", head, "--body", body, "--at", "2026-10-01T10:00:00Z"});
+  EXPECT_EQ(fine.code, exit_fine) << fine.err << fine.out;
+  std::ofstream(body) << "{}";
+  const auto told = run({"verify", "p1", "--headers", head, "--body", body, "--at", "2026-10-01T10:00:00Z", "--json"});
+  EXPECT_EQ(told.code, exit_not_so);
+  EXPECT_THAT(told.out, HasSubstr(R"("verifies":false,"reason":"signature_mismatch","cause":"secret_of_nobody")"));
+  EXPECT_THAT(told.out, HasSubstr(R"("signed":{"bytes":13,"shown":"1790848800.{}"})"));
+  EXPECT_EQ(run({"verify", "p1", "--headers", head, "--body", "/nonexistent"}).code, exit_wrong);
+  EXPECT_EQ(run({"verify", "p1", "--headers", body}).code, exit_wrong);
+  EXPECT_EQ(run({"verify", "p1", "--body", body}).code, exit_wrong);
 }
 
 TEST(Verify, WrongUseIsTwo) {
