@@ -75,6 +75,7 @@ start_postgres() {
   bin=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
   [ -x "$bin/postgres" ] || die "the PostgreSQL server is not installed"
   pg_port=$(free_port)
+  chmod 711 "$work" # its user passes through
   mkdir -m 700 "$data"
   chown postgres: "$data"
   (cd / && quiet initdb "${as[@]}" "$bin/initdb" -D "$data" -U recibo -A trust -E UTF8 --locale=C --no-sync)
