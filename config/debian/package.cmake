@@ -1,4 +1,5 @@
 # The Debian package (`./dev package`): CPack's DEB generator. Which libraries the binary needs is found by dpkg-shlibdeps.
+set(RECIBO_PACKAGER "Recibo <recibo@localhost>" CACHE STRING "who makes the Debian package and answers for it: Name <address>")
 set(debian ${CMAKE_SOURCE_DIR}/config/debian)
 set(made ${CMAKE_BINARY_DIR}/debian)
 set(component COMPONENT recibo)
@@ -13,7 +14,8 @@ function(recibo_gzip from to)
   set(gzipped ${gzipped} ${made}/${to} PARENT_SCOPE)
 endfunction()
 recibo_gzip(${debian}/recibo.1 recibo.1.gz)
-recibo_gzip(${debian}/changelog changelog.Debian.gz)
+configure_file(${debian}/changelog ${made}/changelog @ONLY)
+recibo_gzip(${made}/changelog changelog.Debian.gz)
 recibo_gzip(${CMAKE_SOURCE_DIR}/docs/changelog.md changelog.gz)
 add_custom_target(debian_files DEPENDS ${gzipped})
 
@@ -21,6 +23,7 @@ install(FILES config/systemd/recibo.service config/systemd/recibo-migrate.servic
 install(FILES config/recibo.yaml DESTINATION /etc/recibo ${component})
 install(FILES ${debian}/environment PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ DESTINATION /etc/recibo ${component})
 install(FILES ${debian}/owner PERMISSIONS OWNER_READ OWNER_WRITE DESTINATION /etc/recibo ${component})
+install(FILES ${debian}/lintian-overrides DESTINATION share/lintian/overrides RENAME recibo ${component})
 install(FILES config/recibo.schema.json DESTINATION share/recibo ${component})
 install(FILES docker/haproxy.cfg docker/nginx.conf DESTINATION share/doc/recibo/examples ${component})
 install(FILES README.md docs/operations.md docs/states.md docs/signature-schemes.md ${debian}/copyright DESTINATION share/doc/recibo ${component})
@@ -29,7 +32,7 @@ install(FILES ${made}/recibo.1.gz DESTINATION share/man/man1 ${component} OPTION
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME recibo)
-set(CPACK_PACKAGE_CONTACT "Recibo <recibo@localhost>")
+set(CPACK_PACKAGE_CONTACT "${RECIBO_PACKAGER}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "receive asynchronous provider callbacks, each recorded once")
 set(CPACK_PACKAGE_DESCRIPTION
 "Services register each operation before they call a provider (payments,
