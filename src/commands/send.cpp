@@ -4,6 +4,7 @@
 #include "exchange.hpp"
 
 #include "recibo/config/settings.hpp"
+#include "recibo/core/url.hpp"
 #include "recibo/receive/compose.hpp"
 
 #include <CLI/CLI.hpp>
@@ -72,7 +73,7 @@ int send(options& asked, context& ctx) {
     return exit_wrong;
   }
   const std::string url =
-      asked.to.empty() ? base_url(settings->callbacks) + "/callbacks/" + http::percent_encode(asked.provider) : asked.to;
+      asked.to.empty() ? base_url(settings->callbacks) + "/callbacks/" + percent_encode(asked.provider) : asked.to;
   const auto to = parse_target(url);
   if (!to) {
     *ctx.err << "recibo send: --to wants http://host[:port]/path\n";

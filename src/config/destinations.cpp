@@ -1,9 +1,9 @@
 // destinations: where notifications go, how they are signed, and what they may reach (K29).
 #include "secrets.hpp"
 #include "sections.hpp"
-#include "url.hpp"
 
 #include "recibo/core/network.hpp"
+#include "recibo/core/url.hpp"
 #include "recibo/verify/verifier.hpp"
 
 #include <algorithm>

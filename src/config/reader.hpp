@@ -6,6 +6,7 @@
 #include "recibo/config/load.hpp"
 #include "recibo/core/clock.hpp"
 #include "recibo/core/digest.hpp"
+#include "recibo/core/url.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -125,8 +126,7 @@ bool read_duration(reading& r, const field& f, std::chrono::seconds& out, std::s
 bool read_size(reading& r, const field& f, std::size_t& out, std::string_view least, std::string_view most);
 // 1 to 63 characters of a-z, 0-9, "_" and "-", beginning with a letter or digit: names that appear in URLs, metrics and tables.
 bool check_name(reading& r, position at, std::string_view what, std::string_view name);
-// http or https with a host and without user, password, fragment or blanks; see url.hpp. `parts` may be nullptr.
-struct http_url;
+// http or https with a host and without user, password, fragment or blanks; see core/url.hpp. `parts` may be nullptr.
 bool read_http_url(reading& r, const field& f, std::string& out, http_url* parts = nullptr);
 
 template <class Integer>

@@ -1,7 +1,6 @@
 // Scalars as values: text, numbers, durations, sizes, instants, words, URLs.
 #include "reader.hpp"
 #include "units.hpp"
-#include "url.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -35,6 +35,11 @@ std::string_view word(permanent e) noexcept {
     case permanent::check_failed: return "check_failed";
     case permanent::schema_mismatch: return "schema_mismatch";
     case permanent::body_too_large: return "body_too_large";
+    case permanent::url_refused: return "url_refused";
+    case permanent::address_refused: return "address_refused";
+    case permanent::certificate_refused: return "certificate_refused";
+    case permanent::answer_too_large: return "answer_too_large";
+    case permanent::answer_malformed: return "answer_malformed";
   }
   return "permanent";
 }
@@ -51,6 +56,9 @@ std::string_view word(transient e) noexcept {
     case transient::clock_in_doubt: return "clock_in_doubt";
     case transient::not_ready: return "not_ready";
     case transient::our_fault: return "our_fault";
+    case transient::resolve_failed: return "resolve_failed";
+    case transient::connect_failed: return "connect_failed";
+    case transient::tls_failed: return "tls_failed";
   }
   return "transient";
 }

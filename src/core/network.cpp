@@ -88,18 +88,35 @@ bool contains(std::span<const network> networks, const ip_bytes& address) noexce
 }
 
 reach classify(const ip_bytes& address) noexcept {
-  static const network never[] = {fixed("0.0.0.0/8"), fixed("169.254.0.0/16"), fixed("224.0.0.0/4"), fixed("240.0.0.0/4"),
-                                  fixed("::/128"),    fixed("fe80::/10"),      fixed("ff00::/8")};
-  static const network guarded[] = {fixed("10.0.0.0/8"),     fixed("127.0.0.0/8"),   fixed("172.16.0.0/12"),
-                                    fixed("192.168.0.0/16"), fixed("192.0.0.0/24"),  fixed("198.18.0.0/15"),
-                                    fixed("100.64.0.0/10"),  fixed("::1/128"),       fixed("fc00::/7"),
-                                    fixed("fec0::/10"),      fixed("64:ff9b:1::/48")};
-  static const network nat64 = fixed("64:ff9b::/96"), six_to_four = fixed("2002::/16"), compatible = fixed("::/96");
+  // The single addresses are where clouds hand out credentials to whoever asks from inside.
+  static const network never[] = {fixed("0.0.0.0/8"),   fixed("169.254.0.0/16"),  fixed("224.0.0.0/4"),
+                                  fixed("240.0.0.0/4"), fixed("100.100.100.200"), fixed("168.63.129.16"),
+                                  fixed("192.0.0.192"), fixed("::/128"),          fixed("fe80::/10"),
+                                  fixed("ff00::/8"),    fixed("fd00:ec2::254"),   fixed("fd20:ce::254")};
+  static const network guarded[] = {
+      fixed("10.0.0.0/8"),     fixed("100.64.0.0/10"),  fixed("127.0.0.0/8"),    fixed("172.16.0.0/12"), fixed("192.0.0.0/24"),
+      fixed("192.0.2.0/24"),   fixed("192.88.99.0/24"), fixed("192.168.0.0/16"), fixed("198.18.0.0/15"), fixed("198.51.100.0/24"),
+      fixed("203.0.113.0/24"), fixed("::1/128"),        fixed("fc00::/7"),       fixed("fec0::/10"),     fixed("2001::/23"),
+      fixed("2001:db8::/32"),  fixed("3fff::/20"),      fixed("5f00::/16")};
+  static const network nat64 = fixed("64:ff9b::/96"), local_nat64 = fixed("64:ff9b:1::/48"), six_to_four = fixed("2002::/16"),
+                       compatible = fixed("::/96"), global = fixed("2000::/3");
   if (contains(never, address)) return reach::never;
   if (contains(guarded, address)) return reach::guarded;
+  if (is_v4(address)) return reach::open;
   if (nat64.contains(address) || compatible.contains(address)) return classify(carried(address, 12));
   if (six_to_four.contains(address)) return classify(carried(address, 2));
-  return reach::open;
+  // A translator of this very network: what it leads to is its own business unless that is forbidden anyhow.
+  if (local_nat64.contains(address)) return std::max(reach::guarded, classify(carried(address, 12)));
+  return global.contains(address) ? reach::open : reach::never;
+}
+
+bool may_reach(const ip_bytes& address, std::span<const network> allow) noexcept {
+  switch (classify(address)) {
+    case reach::open: return true;
+    case reach::guarded: return contains(allow, address);
+    case reach::never: return false;
+  }
+  return false;
 }
 
 }  // namespace recibo

@@ -7,11 +7,6 @@ namespace {
 
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-bool is_unreserved(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
-         c == '~';
-}
-
 }  // namespace
 
 bool same_name(std::string_view a, std::string_view b) noexcept {
@@ -48,23 +43,6 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_bl
       i += 2;
     } else {
       out += plus_is_blank && text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
-}
-
-std::string percent_encode(std::string_view text) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    if (is_unreserved(c)) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
     }
   }
   return out;

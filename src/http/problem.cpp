@@ -44,6 +44,12 @@ shape shape_of(permanent e) noexcept {
     // Ours to mend, not the sender's: the same request will pass once it is.
     case permanent::schema_mismatch: return {503, "unavailable"};
     case permanent::body_too_large: return {413, "body_too_large"};
+    // Between us and somebody else: whoever asked us has done nothing wrong.
+    case permanent::url_refused:
+    case permanent::address_refused:
+    case permanent::certificate_refused:
+    case permanent::answer_too_large:
+    case permanent::answer_malformed: return {503, "unavailable"};
   }
   return {503, "unavailable"};
 }
@@ -59,7 +65,10 @@ shape shape_of(transient e) noexcept {
     case transient::shutting_down:
     case transient::clock_in_doubt:
     case transient::not_ready:
-    case transient::our_fault: return {503, "unavailable"};
+    case transient::our_fault:
+    case transient::resolve_failed:
+    case transient::connect_failed:
+    case transient::tls_failed: return {503, "unavailable"};
   }
   return {503, "unavailable"};
 }

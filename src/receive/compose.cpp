@@ -1,6 +1,7 @@
 #include "recibo/receive/compose.hpp"
 
 #include "recibo/core/ids.hpp"
+#include "recibo/core/url.hpp"
 #include "recibo/verify/verifier.hpp"
 
 #include <nlohmann/json.hpp>
@@ -155,7 +156,7 @@ class composer {
 
   static void add_field(std::string& to, const std::string& name, const std::string& value) {
     if (!to.empty()) to += '&';
-    to += http::percent_encode(name) + '=' + http::percent_encode(value);
+    to += percent_encode(name) + '=' + percent_encode(value);
   }
 
   // A header or query field that the scheme signs and nobody gave, for example a webhook-id.

@@ -42,6 +42,11 @@ enum class permanent {
   check_failed,            // the thing asked for is not so (a verification, a comparison)
   schema_mismatch,         // the database schema does not suit this binary
   body_too_large,          // over limits.body
+  url_refused,             // an outbound request to what is no URL for it
+  address_refused,         // the host leads to no address that may be reached (K29)
+  certificate_refused,     // the other side's TLS certificate does not hold
+  answer_too_large,        // an answer to us is over its bound
+  answer_malformed,        // an answer to us cannot be read
 };
 
 // The same input may pass later; nothing was kept. The sender sees 503 + Retry-After, or 429 over a configured rate.
@@ -56,6 +61,9 @@ enum class transient {
   clock_in_doubt,     // our clock and the database's disagree: time stamps cannot be judged
   not_ready,          // a part that this needs has not been started yet
   our_fault,          // a fault of ours; the sender's data is not to blame (write path, rule 6)
+  resolve_failed,     // outbound: no address for the host, or nobody who knows
+  connect_failed,     // outbound: no connection
+  tls_failed,         // outbound: the handshake failed, for another reason than the certificate
 };
 
 // Sent, and no answer seen. Look up by key, then decide. The sender sees 503.

@@ -36,10 +36,14 @@ bool contains(std::span<const network> networks, const ip_bytes& address) noexce
 // What an outbound request must not reach by accident (K29).
 enum class reach {
   open,     // a public address
-  guarded,  // loopback, private or shared: only where the configuration names it
-  never,    // link-local (metadata services), multicast, unspecified, reserved: not even then
+  guarded,  // loopback, private, shared, documentation, benchmarks: only where the configuration names it
+  never,    // link-local, multicast, unspecified, reserved, metadata services of clouds: not even then
 };
-// An address that carries an IPv4 one for a translator (NAT64, 6to4, IPv4-compatible) is judged by what it carries.
+// An address that carries an IPv4 one for a translator (NAT64, 6to4, IPv4-compatible) is judged by what it carries, because
+// that is where its packets end. Of IPv6 only 2000::/3 is public. Source: the IANA special-purpose registries (RFC 6890).
 reach classify(const ip_bytes& address) noexcept;
+// Whether a request may be sent there: `open`, or `guarded` and in one of `allow`. Which is asked of the address as it is: a
+// form that carries 10.0.0.1 is not in 10.0.0.0/8.
+bool may_reach(const ip_bytes& address, std::span<const network> allow) noexcept;
 
 }  // namespace recibo

@@ -47,9 +47,6 @@ struct response {
 
 // %XX decoded; nullopt for a malformed escape. `plus_is_blank` for forms and queries.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank = false);
-// Everything but unreserved characters (RFC 3986) encoded: the result is one path segment. No encoding helps "." and "..",
-// which stay dot segments in any spelling: who builds a path of foreign text refuses them.
-std::string percent_encode(std::string_view text);
 // name=value pairs of a query or form, decoded, in order; nullopt for a malformed escape.
 std::optional<std::vector<std::pair<std::string, std::string>>> parse_form(std::string_view text);
 

@@ -65,15 +65,74 @@ TEST(Network, OneOfSeveralIsEnough) {
   EXPECT_FALSE(contains({}, *parse_ip("10.0.0.1")));
 }
 
+// The edges of each network, and each form in which IPv6 carries an IPv4 address.
 TEST(Network, KnowsWhatMustNotBeReached) {
-  for (const auto never : {"169.254.169.254", "0.0.0.0", "224.0.0.1", "255.255.255.255", "fe80::1", "ff02::1",
-                           "::", "::ffff:169.254.169.254", "64:ff9b::169.254.169.254", "2002:a9fe:a9fe::1", "::169.254.169.254"})
+  for (const auto never : {"0.0.0.0",
+                           "0.255.255.255",
+                           "169.254.0.0",
+                           "169.254.169.254",
+                           "169.254.255.255",
+                           "224.0.0.1",
+                           "239.255.255.255",
+                           "240.0.0.0",
+                           "255.255.255.255",
+                           "100.100.100.200",
+                           "168.63.129.16",
+                           "192.0.0.192",
+                           "::",
+                           "fe80::1",
+                           "febf::1",
+                           "ff02::1",
+                           "100::1",
+                           "4000::1",
+                           "fd00:ec2::254",
+                           "fd20:ce::254",
+                           "::ffff:169.254.169.254",
+                           "::169.254.169.254",
+                           "64:ff9b::169.254.169.254",
+                           "64:ff9b:1::169.254.169.254",
+                           "2002:a9fe:a9fe::1",
+                           "64:ff9b::a9fe:a9fe"})
     EXPECT_EQ(classify(*parse_ip(never)), reach::never) << never;
-  for (const auto guarded : {"127.0.0.1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1", "198.18.0.1",
-                             "::1", "fd00::1", "fec0::1", "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "2002:7f00:1::", "::127.0.0.1"})
+  for (const auto guarded : {"127.0.0.1",         "127.255.255.255",
+                             "10.0.0.0",          "10.255.255.255",
+                             "172.16.0.0",        "172.31.255.255",
+                             "192.168.0.0",       "192.168.255.255",
+                             "100.64.0.0",        "100.127.255.255",
+                             "192.0.0.1",         "192.0.2.1",
+                             "198.18.0.1",        "198.19.255.255",
+                             "198.51.100.7",      "203.0.113.255",
+                             "192.88.99.1",       "::1",
+                             "fc00::1",           "fd00::1",
+                             "fec0::1",           "2001:db8::1",
+                             "2001::1",           "2001:10::1",
+                             "3fff::1",           "64:ff9b:1::1.1.1.1",
+                             "::ffff:10.0.0.1",   "::ffff:127.0.0.1",
+                             "64:ff9b::10.0.0.1", "64:ff9b::127.0.0.1",
+                             "2002:7f00:1::1",    "2002:a00:1::",
+                             "::127.0.0.1"})
     EXPECT_EQ(classify(*parse_ip(guarded)), reach::guarded) << guarded;
-  for (const auto open : {"8.8.8.8", "172.32.0.1", "2001:db8::1", "100.128.0.1", "64:ff9b::8.8.8.8", "2002:808:808::1"})
+  for (const auto open :
+       {"8.8.8.8",         "1.0.0.0",          "9.255.255.255",   "11.0.0.0",      "100.63.255.255",  "100.128.0.0",
+        "126.255.255.255", "128.0.0.0",        "169.253.255.255", "169.255.0.0",   "172.15.255.255",  "172.32.0.0",
+        "192.167.255.255", "192.169.0.0",      "198.17.255.255",  "198.20.0.0",    "223.255.255.255", "2606:4700::1111",
+        "2a00::1",         "64:ff9b::8.8.8.8", "2002:808:808::1", "::ffff:8.8.8.8"})
     EXPECT_EQ(classify(*parse_ip(open)), reach::open) << open;
+}
+
+TEST(Network, AListOpensWhatIsGuardedAndNothingElse) {
+  const network all[] = {*parse_network("0.0.0.0/0"), *parse_network("::/0")};
+  const network ten[] = {*parse_network("10.0.0.0/8")};
+  EXPECT_TRUE(may_reach(*parse_ip("8.8.8.8"), {}));
+  EXPECT_FALSE(may_reach(*parse_ip("10.0.0.1"), {}));
+  EXPECT_TRUE(may_reach(*parse_ip("10.0.0.1"), ten));
+  EXPECT_FALSE(may_reach(*parse_ip("127.0.0.1"), ten));
+  // A form that carries 10.0.0.1 is another address: it has to be named itself.
+  EXPECT_FALSE(may_reach(*parse_ip("64:ff9b::10.0.0.1"), ten));
+  EXPECT_TRUE(may_reach(*parse_ip("127.0.0.1"), all));
+  EXPECT_TRUE(may_reach(*parse_ip("::1"), all));
+  EXPECT_FALSE(may_reach(*parse_ip("169.254.169.254"), all));
+  EXPECT_FALSE(may_reach(*parse_ip("64:ff9b::169.254.169.254"), all));
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+#include "trust.hpp"
+
+#include "recibo/http/client.hpp"
+
+#include <openssl/ssl.h>
+
+#include <array>
+
+namespace recibo::http {
+
+result<std::shared_ptr<const tls_trust>> load_tls_trust(const std::string& ca_file) {
+  auto out = std::make_shared<tls_trust>();
+  SSL_CTX* const context = out->context.native_handle();
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  static constexpr std::array<unsigned char, 9> http_1_1{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+  SSL_CTX_set_alpn_protos(context, http_1_1.data(), http_1_1.size());
+  boost::system::error_code ec;
+  out->context.set_default_verify_paths(ec);
+  if (ec) return misconfigured("the system's certificates cannot be read: " + ec.message());
+  if (!ca_file.empty()) {
+    out->context.load_verify_file(ca_file, ec);
+    if (ec) return misconfigured("no certificates can be read from the file");
+  }
+  return std::shared_ptr<const tls_trust>(std::move(out));
+}
+
+}  // namespace recibo::http
