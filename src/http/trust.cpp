@@ -2,13 +2,15 @@
 
 #include "recibo/http/client.hpp"
 
+#include <boost/asio/buffer.hpp>
+
 #include <openssl/ssl.h>
 
 #include <array>
 
 namespace recibo::http {
 
-result<std::shared_ptr<const tls_trust>> load_tls_trust(const std::string& ca_file) {
+result<std::shared_ptr<const tls_trust>> load_tls_trust(const std::string& more) {
   auto out = std::make_shared<tls_trust>();
   SSL_CTX* const context = out->context.native_handle();
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
@@ -18,9 +20,9 @@ result<std::shared_ptr<const tls_trust>> load_tls_trust(const std::string& ca_fi
   boost::system::error_code ec;
   out->context.set_default_verify_paths(ec);
   if (ec) return misconfigured("the system's certificates cannot be read: " + ec.message());
-  if (!ca_file.empty()) {
-    out->context.load_verify_file(ca_file, ec);
-    if (ec) return misconfigured("no certificates can be read from the file");
+  if (!more.empty()) {
+    out->context.add_certificate_authority(boost::asio::buffer(more), ec);
+    if (ec) return misconfigured("there is no certificate in PEM");
   }
   return std::shared_ptr<const tls_trust>(std::move(out));
 }

@@ -20,11 +20,11 @@
 
 namespace recibo::http {
 
-// Whom we believe: the system's certificates and those of one more file. Immutable; shared by the clients of all threads.
+// Whom we believe: the system's certificates and those of more authorities. Immutable; shared by the clients of all threads.
 class tls_trust;
-// `ca_file`: PEM, beside the system's own; empty: none.
-// permanent::invalid_configuration   the file cannot be read, or holds no certificate
-result<std::shared_ptr<const tls_trust>> load_tls_trust(const std::string& ca_file);
+// `more`: certificates of authorities in PEM, beside the system's own; empty: none. Reads the system's files.
+// permanent::invalid_configuration   `more` holds no certificate
+result<std::shared_ptr<const tls_trust>> load_tls_trust(const std::string& more);
 
 // Name → addresses. One per client, on its thread.
 class name_resolver {

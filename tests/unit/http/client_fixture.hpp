@@ -13,8 +13,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
 #include <list>
 #include <map>
 #include <memory>
@@ -73,12 +71,8 @@ class ClientTest : public testing::Test {
   client& make(client_options options = {}) {
     static const authority trusted;
     ca_ = &trusted;
-    if (!options.trust) {
-      const std::string path = testing::TempDir() + "recibo-ca-" + std::to_string(::getpid()) + ".pem";
-      std::ofstream(path) << trusted.pem();
-      options.trust = load_tls_trust(path).value();
-      std::remove(path.c_str());
-    }
+    static const auto trust = load_tls_trust(trusted.pem()).value();
+    if (!options.trust) options.trust = trust;
     if (!options.resolver) options.resolver = resolver_;
     client_ = std::make_unique<client>(context_->get_executor(), std::move(options));
     return *client_;
