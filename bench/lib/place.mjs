@@ -99,7 +99,8 @@ class Served extends Place {
 }
 
 export class Recibo extends Served {
-  usersTried = [64, 256];
+  usersTried = [64, 128, 256];
+  usersUsual = 128;
   judgement = 'judge_recibo.sql';
 
   configuration() {
@@ -169,7 +170,8 @@ class Reference extends Served {
 }
 
 export class Fastify extends Reference {
-  usersTried = [16, 64];
+  usersTried = [16, 32, 64];
+  usersUsual = 32;
 
   constructor(name, mode) {
     super(name);
@@ -195,11 +197,12 @@ export class Fastify extends Reference {
 // No service at all: PostgreSQL's own load generator calls the functions, which make bodies themselves.
 export class Pgbench extends Reference {
   usersTried = [8, 16, 32, 64];
+  usersUsual = 16;
 
   constructor(name, script, usersTried) {
     super(name);
     this.script = script;
-    if (usersTried) this.usersTried = usersTried;
+    if (usersTried) [this.usersTried, this.usersUsual] = [usersTried, usersTried.at(-1)];
   }
 
   prepare() {

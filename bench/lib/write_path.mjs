@@ -13,9 +13,9 @@ const sizes = {
 
 const rate = ({ callbacks, seconds }) => callbacks / seconds;
 
-// The best number of senders of a small search; without one the last that would be tried.
+// The best number of senders of a small search; without one, what is usually found.
 async function bestUsers(place, milliseconds, say) {
-  if (milliseconds === 0) return place.usersTried.at(-1);
+  if (milliseconds === 0) return place.usersUsual;
   let best = { users: 0, rate: 0 };
   for (const users of place.usersTried) {
     const found = rate(await place.mix({ milliseconds, users }));
