@@ -80,8 +80,8 @@ class server::impl : public std::enable_shared_from_this<server::impl> {
     }
   }
 
-  // Connections that the kernel has made but nobody has accepted yet: closing the acceptor would reset them, and the requests that
-  // they have brought.
+  // Connections that the kernel has made but nobody has accepted yet: closing the acceptor would reset them, and the requests
+  // that they have brought.
   void take_waiting() {
     error_code ec;
     acceptor.non_blocking(true, ec);
