@@ -82,7 +82,9 @@ operation_view read_operation_view(const rows& from, int row) {
   o.updated_at = from.time(row, 9);
   o.client = from.string(row, 10);
   o.action = from.string(row, 11);
-  o.metadata = from.string(row, 12);
+  // As it was registered, digit for digit; jsonb puts blanks in.
+  const auto metadata = canonical_json(from.text(row, 12));
+  o.metadata = metadata ? *metadata : from.string(row, 12);
   o.reference = from.text_or_null(row, 13);
   o.amount = from.text_or_null(row, 14);
   o.currency = from.text_or_null(row, 15);
