@@ -2,6 +2,7 @@
 #include "handlers.hpp"
 
 #include "recibo/core/digest.hpp"
+#include "recibo/http/preconditions.hpp"
 
 #include <charconv>
 #include <utility>
@@ -13,21 +14,21 @@ using boost::asio::awaitable;
 
 constexpr std::size_t evidence_bytes_max = 64 << 10;
 
-// If-Match with the one strong tag that GET gave, or "*": the operation must exist, and that is checked anyway.
-result<std::optional<std::int64_t>> read_if_match(const call& of) {
-  auto header = header_of(of, "If-Match");
-  if (!header) return header.error();
-  if (!*header || **header == "*") return std::optional<std::int64_t>();
-  const auto& tag = **header;
-  std::int64_t revision = 0;
-  // Revisions begin at 1 and are written without leading zeros.
-  const bool quoted = tag.size() > 2 && tag.front() == '"' && tag.back() == '"' && tag[1] >= '1' && tag[1] <= '9';
-  if (!quoted) return error(permanent::precondition_failed, "If-Match: is not the ETag of an operation");
-  const auto [end, failed] = std::from_chars(tag.data() + 1, tag.data() + tag.size(), revision);
-  if (failed != std::errc() || end != tag.data() + tag.size() - 1) {
-    return error(permanent::precondition_failed, "If-Match: is not the ETag of an operation");
+// The revisions that If-Match names; nullopt: any. A tag that is not of this service's making matches nothing.
+result<std::optional<std::vector<std::int64_t>>> read_revisions(const call& of) {
+  bool malformed = false;
+  const auto condition = http::read_if_match(of.request.headers, malformed);
+  if (malformed) return error(permanent::malformed_field, "If-Match: is not a list of entity tags in quotes, or *");
+  std::optional<std::vector<std::int64_t>> out;
+  if (!condition || condition->any) return out;
+  out.emplace();
+  for (const auto& tag : condition->tags) {
+    std::int64_t revision = 0;
+    const auto [end, failed] = std::from_chars(tag.data(), tag.data() + tag.size(), revision);
+    // Revisions begin at 1 and are written without leading zeros.
+    if (failed == std::errc() && end == tag.data() + tag.size() && tag.front() >= '1') out->push_back(revision);
   }
-  return std::optional(revision);
+  return out;
 }
 
 result<std::string> read_evidence(const call& of) {
@@ -72,9 +73,9 @@ result<record::event> read_event(const call& of) {
     if (auto checked = validate_text(text(text_rule::alias), **key, "Idempotency-Key"); !checked) return checked.error();
     e.idempotency_key = std::move(**key);
   }
-  auto revision = read_if_match(of);
-  if (!revision) return revision.error();
-  e.if_revision = *revision;
+  auto revisions = read_revisions(of);
+  if (!revisions) return revisions.error();
+  e.if_revisions = std::move(*revisions);
   canonical asked;
   asked.add("recibo.event.1").add(e.request_id).add(e.name).add(e.reason).add(e.evidence);
   for (const auto& r : e.references) asked.add(r);
@@ -132,7 +133,8 @@ void add_operation_events(endpoint_table& to) {
   e.headers = {
       optional("Idempotency-Key",
                about(text(text_rule::alias), "The same again is answered with the operation, and moves nothing.")),
-      optional("If-Match", about(text(64), "Only on the revision that was looked at: the ETag, else 412.")),
+      optional("If-Match",
+               about(text(1024), "Only on a revision that was looked at: its ETag, several of them, or *; else 412.")),
   };
   e.body = closed_object({
       required("event", about(text(63), "One of allowed_events.")),

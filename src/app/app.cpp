@@ -79,7 +79,12 @@ http::server_options options_of(const config::settings& s, const config::listene
   o.header_timeout = s.limits.header_timeout;
   o.body_timeout = s.limits.body_timeout;
   o.idle_timeout = s.limits.idle_timeout;
+  o.trusted_proxies = s.trusted_proxies;
+  o.forwarded = s.forwarded;
+  o.proxy_protocol = at.proxy_protocol;
+  if (at.tls) o.tls = at.tls->context;
   o.metrics = &metrics;
+  metrics.certificate_expiry(name, at.tls ? std::optional(at.tls->context->not_after()) : std::nullopt);
   return o;
 }
 
@@ -118,8 +123,12 @@ class replica {
     api_.start();
     tasks_.spawn("signals", wait_for_signals());
     const auto s = settings_->get();
-    log::info("listening", {{"listener", "callbacks"}, {"address", s->callbacks.address}, {"port", callbacks_.port()}});
-    log::info("listening", {{"listener", "api"}, {"address", s->api.address}, {"port", api_.port()}});
+    log::info("listening", {{"listener", "callbacks"},
+                            {"address", s->callbacks.address},
+                            {"port", callbacks_.port()},
+                            {"tls", s->callbacks.tls.has_value()}});
+    log::info("listening",
+              {{"listener", "api"}, {"address", s->api.address}, {"port", api_.port()}, {"tls", s->api.tls.has_value()}});
   }
 
  private:
@@ -150,8 +159,8 @@ class replica {
 
   void taken(const config::settings& s) {
     metrics_.configure(labels_of(s));
-    callbacks_.set_limits(options_of(s, s.callbacks, "callbacks", metrics_));
-    api_.set_limits(options_of(s, s.api, "api", metrics_));
+    callbacks_.set_options(options_of(s, s.callbacks, "callbacks", metrics_));
+    api_.set_options(options_of(s, s.api, "api", metrics_));
   }
 
   asio::awaitable<void> wait_for_signals() {

@@ -30,8 +30,9 @@ api::reloaded reloader::reload(const std::string& actor) {
     return out;
   }
   if (needs_restart(*in_force, *read.settings))
-    out.warnings.push_back(
-        {file_.string(), 0, 0, "listen, database and record take effect at the next start", config::severity::warning});
+    out.warnings.push_back({file_.string(), 0, 0,
+                            "address and port of listeners, database and record take effect at the next start",
+                            config::severity::warning});
   for (const auto& w : out.warnings) log::warn("configuration", {{"at", config::to_string(w)}});
   settings_.set(read.settings);
   taken_(*read.settings);

@@ -28,6 +28,8 @@ constexpr milliseconds health_patience{3'000};
 struct wishes {
   bool live = false, ready = false, json = false;
   std::string url;
+  tls_manners tls;
+  bool insecure = false;
 };
 
 // One line of what was found.
@@ -131,16 +133,22 @@ std::string health_url(context& ctx, const wishes& w) {
   if (url.empty()) {
     const auto settings = load_settings(ctx);
     if (!settings) return {};
-    if (settings->callbacks.port == 0) {
+    // The listener that asks the least of its clients.
+    const auto demanding = [](const config::listener& l) {
+      return l.proxy_protocol || (l.tls && l.tls->context->asks_clients());
+    };
+    const bool other = demanding(settings->callbacks) && !demanding(settings->api) && w.tls.certificate.empty();
+    const config::listener& asked = other ? settings->api : settings->callbacks;
+    if (asked.port == 0) {
       *ctx.err << "recibo doctor: the configuration takes any free port (port 0): give the URL\n";
       ctx.exit_code = exit_wrong;
       return {};
     }
-    url = base_url(settings->callbacks);
+    url = base_url(asked);
   }
   const auto to = parse_target(url);
   if (!to) {
-    *ctx.err << "recibo doctor: the URL wants to be http://host[:port]\n";
+    *ctx.err << "recibo doctor: the URL wants to be http://host[:port] or https://host[:port]\n";
     ctx.exit_code = exit_wrong;
     return {};
   }
@@ -154,7 +162,10 @@ int ask(context& ctx, const wishes& w) {
   const target to = *parse_target(url);
   const std::string request = "GET " + to.path + " HTTP/1.1\r\nHost: " + host_of(to) +
                               "\r\nUser-Agent: recibo-doctor/" RECIBO_VERSION "\r\nConnection: close\r\n\r\n";
-  const exchanged came = exchange(to, request, health_patience);
+  tls_manners manners = w.tls;
+  // Our own listener's certificate is for the name that others know it by.
+  manners.verify = !w.insecure && !w.url.empty();
+  const exchanged came = exchange(to, request, health_patience, manners);
   if (!came.failed.empty()) {
     *ctx.err << "recibo doctor: " << url << ": " << came.failed << '\n';
     return exit_away;
@@ -176,7 +187,13 @@ void add_doctor(CLI::App& app, context& ctx) {
       ->excludes(live);
   command->add_option(
       "url", w->url,
-      "Which instance to ask, http://host:port (default: the callbacks listener of the configuration on this machine)");
+      "Which instance to ask, http:// or https://host:port (default: a listener of the configuration, on this machine)");
+  CLI::Option* const certificate =
+      command->add_option("--certificate", w->tls.certificate, "PEM file to show where a client certificate is asked for");
+  CLI::Option* const key = command->add_option("--key", w->tls.key, "PEM file of its private key");
+  certificate->needs(key);
+  key->needs(certificate);
+  command->add_flag("--insecure", w->insecure, "Take any certificate of the instance that is asked");
   command->add_flag("--json", w->json, "As JSON, for programs");
   command->callback([&ctx, w] {
     if (!w->url.empty() && !w->live && !w->ready) {

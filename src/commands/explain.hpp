@@ -13,6 +13,7 @@ struct captured_request {
   std::string file;                     // head, empty line, body
   std::string headers_file, body_file;  // or the two apart
   std::string at;                       // RFC 3339; empty: now
+  std::string public_url;               // what was signed, where the scheme signs the URL; empty: the provider's
   bool json = false;
 };
 

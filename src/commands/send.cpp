@@ -24,7 +24,7 @@ constexpr std::chrono::seconds patience{15};
 
 struct options {
   std::string provider, to, body_file;
-  bool dry_run = false;
+  bool dry_run = false, insecure = false;
   receive::composition what;
 };
 
@@ -76,7 +76,7 @@ int send(options& asked, context& ctx) {
       asked.to.empty() ? base_url(settings->callbacks) + "/callbacks/" + percent_encode(asked.provider) : asked.to;
   const auto to = parse_target(url);
   if (!to) {
-    *ctx.err << "recibo send: --to wants http://host[:port]/path\n";
+    *ctx.err << "recibo send: --to wants http:// or https://host[:port]/path\n";
     return exit_wrong;
   }
   const auto made = receive::compose(provider->second, asked.what, now());
@@ -89,7 +89,10 @@ int send(options& asked, context& ctx) {
     *ctx.out << request << '\n';
     return exit_fine;
   }
-  const exchanged came = exchange(*to, request, patience);
+  tls_manners manners;
+  // Our own listener's certificate is for the name that others know it by.
+  manners.verify = !asked.insecure && !asked.to.empty();
+  const exchanged came = exchange(*to, request, patience, manners);
   if (!came.failed.empty()) {
     *ctx.err << "recibo send: " << url << ": " << came.failed << '\n';
     return exit_away;
@@ -113,7 +116,11 @@ void add_send(CLI::App& app, context& ctx) {
   command->add_option("--occurred-at", asked->what.occurred_at, "RFC 3339 (default: now)");
   command->add_option("--sequence", asked->what.sequence, "The provider's sequence number");
   command->add_option("--body", asked->body_file, "File whose bytes are the body, instead of one made from the above");
-  command->add_option("--to", asked->to, "http:// URL (default: the callbacks listener of the configuration on this machine)");
+  command->add_option("--to", asked->to,
+                      "http:// or https:// URL (default: the callbacks listener of the configuration on this machine)");
+  command->add_option("--public-url", asked->what.public_url,
+                      "The URL that is signed, where the scheme signs it (default: public_url)");
+  command->add_flag("--insecure", asked->insecure, "Take any certificate of an https:// URL");
   command->add_flag("--dry-run", asked->dry_run, "Print the signed request and send nothing");
   command->callback([asked, &ctx] { ctx.exit_code = send(*asked, ctx); });
 }

@@ -60,6 +60,10 @@ void add_verify(CLI::App& app, context& ctx) {
                           "File with the head alone: a line for each header, a request line before them or not");
   auto* const body = command->add_option("--body", asked->request.body_file, "File whose bytes are the body; with --headers");
   command->add_option("--at", asked->request.at, "Instant to judge the time stamp at, RFC 3339 (default: now)")->needs(provider);
+  command
+      ->add_option("--public-url", asked->request.public_url,
+                   "The URL that was signed, where the scheme signs it (default: public_url)")
+      ->needs(provider);
   command->add_flag("--json", asked->request.json, "Print what was found as JSON")->needs(provider);
   auto* const vectors = command->add_option("--vectors", asked->vectors_file, "File of test vectors; needs no configuration");
   file->needs(provider)->excludes(headers)->excludes(body);

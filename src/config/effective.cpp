@@ -119,6 +119,7 @@ json of(const provider& p) {
   out["answer_within"] = text(p.answer_within);
   if (p.silence_alert) out["silence_alert"] = text(*p.silence_alert);
   if (!p.public_url.empty()) out["public_url"] = p.public_url;
+  if (p.public_url_forwarded) out["public_url"] = "forwarded";
   for (const auto& [state, limit] : p.limits) out["limits"][state] = of(limit);
   return out;
 }
@@ -158,6 +159,25 @@ json of(const token& t) {
   return out;
 }
 
+json of(const listener& l) {
+  json out = {{"address", l.address}, {"port", l.port}};
+  if (l.proxy_protocol) out["proxy_protocol"] = true;
+  if (l.tls) {
+    out["tls"] = {{"certificate", l.tls->certificate}, {"key", "(set)"}, {"expires", to_rfc3339(l.tls->context->not_after())}};
+    if (!l.tls->client_ca.empty()) out["tls"]["client_ca"] = l.tls->client_ca;
+  }
+  return out;
+}
+
+std::string_view word(forwarded_headers f) noexcept {
+  switch (f) {
+    case forwarded_headers::any: return "any";
+    case forwarded_headers::x_forwarded: return "x-forwarded";
+    case forwarded_headers::forwarded: return "forwarded";
+  }
+  return "";
+}
+
 json of(const limits& l) {
   return {{"body", size_text(l.body)},
           {"header", size_text(l.header)},
@@ -173,8 +193,9 @@ json of(const limits& l) {
 std::string effective_json(const settings& s) {
   json out;
   out["digest"] = s.digest;
-  out["listen"] = {{"callbacks", {{"address", s.callbacks.address}, {"port", s.callbacks.port}}},
-                   {"api", {{"address", s.api.address}, {"port", s.api.port}}}};
+  out["listen"] = {{"callbacks", of(s.callbacks)}, {"api", of(s.api)}, {"trusted_proxies", json::array()}};
+  for (const auto& n : s.trusted_proxies) out["listen"]["trusted_proxies"].push_back(to_string(n));
+  out["listen"]["forwarded"] = word(s.forwarded);
   out["database"] = {{"url", masked(s.database.url)}, {"owner_url", masked(s.database.owner_url)}, {"pool", s.database.pool}};
   out["limits"] = of(s.limits);
   out["record"] = {{"writers", s.record.writers}, {"batch", s.record.batch}, {"queue", s.record.queue}};

@@ -19,7 +19,23 @@ void read_listener(reading& r, const field& f, listener& out) {
     }
   }
   if (const field port = s.get("port")) read_int(r, port, out.port, 0, 65535);
-  s.not_served("tls");
+  if (const field proxied = s.get("proxy_protocol")) read_bool(r, proxied, out.proxy_protocol);
+  if (const field tls = s.get("tls")) read_tls_files(r, tls, out.tls);
+}
+
+void read_trusted(reading& r, const field& f, settings& out) {
+  for (const field& one : elements(r, f)) {
+    std::string text;
+    if (!read_text(r, one, text, 63)) continue;
+    const auto n = parse_network(text);
+    if (!n) {
+      r.error(one.at, "trusted_proxies: expected a network such as 10.0.0.0/8 or fd00::/8, with zeros behind its prefix");
+      continue;
+    }
+    if (n->prefix == 0 || (is_v4(n->base) && n->prefix == 96))
+      r.warn(one.at, "trusted_proxies: this is everybody, and anybody may say for whom he speaks");
+    out.trusted_proxies.push_back(*n);
+  }
 }
 
 bool overlap(const listener& a, const listener& b) {
@@ -37,7 +53,14 @@ void read_listen(reading& r, const field& f, settings& out) {
   if (overlap(out.callbacks, out.api))
     r.error(api ? api.at : s.at(),
             "listen: callbacks and api have the same port; they are two listeners, so that one of them can be exposed alone");
-  s.not_served("trusted_proxies");
+  if (const field trusted = s.get("trusted_proxies")) read_trusted(r, trusted, out);
+  constexpr choice<forwarded_headers> words[] = {{"any", forwarded_headers::any},
+                                                 {"x-forwarded", forwarded_headers::x_forwarded},
+                                                 {"forwarded", forwarded_headers::forwarded}};
+  if (const field forwarded = s.get("forwarded")) read_word(r, forwarded, out.forwarded, words);
+  for (const auto& [from, of] : {std::pair(callbacks, &out.callbacks), std::pair(api, &out.api)})
+    if (of->proxy_protocol && out.trusted_proxies.empty())
+      r.error(from.at, std::string(from.name) + ": proxy_protocol without trusted_proxies: no proxy's header would be taken");
 }
 
 void read_limits(reading& r, const field& f, settings& out) {

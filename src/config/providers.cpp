@@ -39,7 +39,13 @@ class provider_reader {
  private:
   void read_public_url(section& s, const verify::scheme* scheme) {
     const field url = s.get("public_url");
-    if (url) read_http_url(r_, url, out_.public_url);
+    if (url && url.value->what == node::kind::scalar && url.value->text == "forwarded") {
+      out_.public_url_forwarded = true;
+      if (settings_.trusted_proxies.empty())
+        r_.error(url.at, "public_url: forwarded without listen.trusted_proxies: nobody could say what the URL was");
+    } else if (url) {
+      read_http_url(r_, url, out_.public_url);
+    }
     const bool needed = scheme != nullptr && scheme->needs_url();
     if (needed && !s.has("public_url"))
       r_.error(where_.at,

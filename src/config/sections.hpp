@@ -8,6 +8,8 @@
 namespace recibo::config {
 
 void read_listen(reading& r, const field& f, settings& out);
+// `tls` of one listener; left alone when something is wrong.
+void read_tls_files(reading& r, const field& f, std::optional<tls>& out);
 void read_limits(reading& r, const field& f, settings& out);
 void read_database(reading& r, const field& f, settings& out);
 void read_record(reading& r, const field& f, settings& out);

@@ -1,28 +1,14 @@
 #include "forwarded.hpp"
 
-#include <charconv>
-#include <stdexcept>
+#include "head_rules.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 namespace recibo::http {
 namespace {
-
-using boost::asio::ip::address;
-
-// ::ffff:10.0.0.1 is 10.0.0.1.
-address plain(const address& a) {
-  if (a.is_v6() && a.to_v6().is_v4_mapped()) return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, a.to_v6());
-  return a;
-}
-
-template <class Bytes>
-bool same_prefix(const Bytes& a, const Bytes& b, unsigned bits) noexcept {
-  for (std::size_t i = 0; bits > 0 && i < a.size(); ++i) {
-    const unsigned here = bits < 8 ? bits : 8;
-    if ((a[i] ^ b[i]) >> (8 - here)) return false;
-    bits -= here;
-  }
-  return true;
-}
 
 std::string_view trim(std::string_view text) noexcept {
   const auto from = text.find_first_not_of(" \t");
@@ -30,52 +16,171 @@ std::string_view trim(std::string_view text) noexcept {
   return text.substr(from, text.find_last_not_of(" \t") - from + 1);
 }
 
-}  // namespace
+// What one proxy said.
+struct hop {
+  std::string by_whom;  // an address, maybe with its port; empty: not said
+  std::string proto, host;
+};
 
-trusted_networks::trusted_networks(const std::vector<std::string>& networks) {
-  for (const std::string& text : networks) {
-    const auto slash = text.find('/');
-    boost::system::error_code ec;
-    const address base = plain(boost::asio::ip::make_address(text.substr(0, slash), ec));
-    if (ec) throw std::invalid_argument("not a network: " + text);
-    const unsigned most = base.is_v4() ? 32 : 128;
-    unsigned prefix = most;
-    if (slash != std::string::npos) {
-      const char* end = text.data() + text.size();
-      const auto [at, failure] = std::from_chars(text.data() + slash + 1, end, prefix);
-      if (failure != std::errc() || at != end || prefix > most) throw std::invalid_argument("not a network: " + text);
-    }
-    networks_.push_back({base, prefix});
+// Elements in order of writing; `ok` false: a part cannot be read, and nothing before it counts.
+using hops = std::vector<hop>;
+
+// An address, with a port or without: "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]:80".
+std::optional<ip_bytes> address_of(std::string_view text) {
+  if (text.starts_with('[')) {
+    const auto end = text.find(']');
+    if (end == std::string_view::npos || (end + 1 < text.size() && text[end + 1] != ':')) return std::nullopt;
+    text = text.substr(1, end - 1);
+  } else if (std::count(text.begin(), text.end(), ':') == 1) {
+    text = text.substr(0, text.find(':'));
   }
+  return parse_ip(text);
 }
 
-bool trusted_networks::contains(const address& a) const noexcept {
-  for (const network& one : networks_) {
-    if (one.base.is_v4() && a.is_v4() && same_prefix(one.base.to_v4().to_bytes(), a.to_v4().to_bytes(), one.prefix)) return true;
-    if (one.base.is_v6() && a.is_v6() && same_prefix(one.base.to_v6().to_bytes(), a.to_v6().to_bytes(), one.prefix)) return true;
+// All values of a header as one list, in order.
+std::vector<std::string_view> list_of(const header_list& headers, std::string_view name) {
+  std::vector<std::string_view> out;
+  for (const auto& [key, value] : headers) {
+    if (!same_name(key, name)) continue;
+    std::string_view rest = value;
+    for (;;) {
+      const auto comma = rest.find(',');
+      out.push_back(trim(rest.substr(0, comma)));
+      if (comma == std::string_view::npos) break;
+      rest.remove_prefix(comma + 1);
+    }
+  }
+  return out;
+}
+
+// The value beside an address: the one at the same place from the end, or the only one.
+std::string beside(const std::vector<std::string_view>& values, std::size_t from_end) {
+  if (values.size() == 1) return std::string(values.front());
+  return from_end < values.size() ? std::string(values[values.size() - 1 - from_end]) : std::string();
+}
+
+hops x_forwarded(const header_list& headers) {
+  const auto addresses = list_of(headers, "x-forwarded-for"), protos = list_of(headers, "x-forwarded-proto"),
+             hosts = list_of(headers, "x-forwarded-host");
+  // A proxy may tell the scheme and not the address.
+  const std::size_t count = std::max<std::size_t>(addresses.size(), protos.empty() && hosts.empty() ? 0 : 1);
+  hops out(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t from_end = count - 1 - i;
+    if (!addresses.empty()) out[i].by_whom = addresses[i];
+    out[i].proto = beside(protos, from_end);
+    out[i].host = beside(hosts, from_end);
+  }
+  return out;
+}
+
+// token "=" ( token / quoted-string ), and what follows it; false when it is no such pair.
+bool read_pair(std::string_view& rest, std::string& name, std::string& value) {
+  const auto equals = rest.find('=');
+  if (equals == std::string_view::npos) return false;
+  name = rest.substr(0, equals);
+  rest.remove_prefix(equals + 1);
+  value.clear();
+  if (!rest.starts_with('"')) {
+    const auto end = std::min(rest.find_first_of(",; \t"), rest.size());
+    value = rest.substr(0, end);
+    rest.remove_prefix(end);
+    return true;
+  }
+  for (std::size_t i = 1; i < rest.size(); ++i) {
+    if (rest[i] == '"') {
+      rest.remove_prefix(i + 1);
+      return true;
+    }
+    if (rest[i] == '\\' && ++i == rest.size()) return false;
+    value += rest[i];
   }
   return false;
 }
 
-std::string client_address(const address& socket, const header_list& headers, const trusted_networks& trusted) {
-  address client = plain(socket);
-  if (trusted.empty() || !trusted.contains(client)) return client.to_string();
-  // Several headers are one list, in order; it is read from its end.
-  std::string list;
-  for (const auto& [name, value] : headers) {
-    if (same_name(name, "x-forwarded-for")) list.append(list.empty() ? "" : ",").append(value);
+// RFC 7239 section 4. A part that cannot be read makes everything before it, and itself, count for nothing.
+hops forwarded(const header_list& headers) {
+  hops out;
+  std::string name, value;
+  for (const auto& [key, text] : headers) {
+    if (!same_name(key, "forwarded")) continue;
+    std::string_view rest = text;
+    for (bool more = true; more;) {
+      hop one;
+      bool good = true;
+      for (rest = trim(rest); good && !rest.empty() && !rest.starts_with(',');) {
+        good = read_pair(rest, name, value);
+        if (!good) break;
+        if (same_name(name, "for")) one.by_whom = value;
+        if (same_name(name, "proto")) one.proto = value;
+        if (same_name(name, "host")) one.host = value;
+        rest = trim(rest);
+        if (rest.starts_with(';')) rest = trim(rest.substr(1));
+      }
+      if (!good) {
+        // Where the next element begins cannot be told.
+        out.clear();
+        out.emplace_back();
+        rest = {};
+      } else {
+        out.push_back(std::move(one));
+      }
+      more = rest.starts_with(',');
+      if (more) rest.remove_prefix(1);
+    }
   }
-  std::string_view rest = list;
-  while (!rest.empty() && trusted.contains(client)) {
-    const auto comma = rest.rfind(',');
-    const std::string_view last = trim(comma == std::string_view::npos ? rest : rest.substr(comma + 1));
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(0, comma);
-    boost::system::error_code ec;
-    const address next = boost::asio::ip::make_address(last, ec);
-    if (ec) break;
-    client = plain(next);
+  return out;
+}
+
+std::string origin_of(const hop& said, const header_list& headers) {
+  const bool secure = same_name(said.proto, "https");
+  if (!secure && !same_name(said.proto, "http")) return {};
+  // Most proxies hand the Host on as it came.
+  const std::string_view host = said.host.empty() ? find_header(headers, "host").value_or("") : std::string_view(said.host);
+  const auto odd = [](char c) {
+    return is_control(c) || static_cast<unsigned char>(c) >= 0x7f ||
+           std::string_view(" \t,/?#@\\\"<>").find(c) != std::string_view::npos;
+  };
+  if (host.empty() || std::any_of(host.begin(), host.end(), odd)) return {};
+  return (secure ? "https://" : "http://") + std::string(host);
+}
+
+// From the end to the first that is not trusted.
+client_view walk(const ip_bytes& peer, const hops& said, const header_list& headers, std::span<const network> trusted) {
+  client_view out{peer, {}};
+  for (std::size_t i = said.size(); i-- > 0 && contains(trusted, out.address);) {
+    out.origin = origin_of(said[i], headers);
+    const auto next = address_of(said[i].by_whom);
+    if (!next) break;
+    out.address = *next;
   }
-  return client.to_string();
+  return out;
+}
+
+}  // namespace
+
+client_view view_client(const ip_bytes& peer, const header_list& headers, std::span<const network> trusted,
+                        config::forwarded_headers which) {
+  if (!contains(trusted, peer)) return {peer, {}};
+  const auto x = [&] { return walk(peer, x_forwarded(headers), headers, trusted); };
+  const auto standard = [&] { return walk(peer, forwarded(headers), headers, trusted); };
+  switch (which) {
+    case config::forwarded_headers::x_forwarded: return x();
+    case config::forwarded_headers::forwarded: return standard();
+    case config::forwarded_headers::any: break;
+  }
+  const bool has_standard = count_header(headers, "forwarded") > 0;
+  const bool has_x = count_header(headers, "x-forwarded-for") + count_header(headers, "x-forwarded-proto") +
+                         count_header(headers, "x-forwarded-host") >
+                     0;
+  if (!has_standard) return x();
+  if (!has_x) return standard();
+  // A proxy writes one kind and hands the other on as a stranger wrote it; which is which cannot be told here.
+  client_view one = x(), other = standard();
+  if (one.address != other.address) return {peer, {}};
+  if (one.origin.empty()) return other;
+  if (!other.origin.empty() && other.origin != one.origin) one.origin.clear();
+  return one;
 }
 
 }  // namespace recibo::http

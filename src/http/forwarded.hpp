@@ -1,33 +1,25 @@
-// Whose word about the client's address counts (S21). Pure.
+// Whose word about the client counts (S21). Pure.
 #pragma once
 
+#include "recibo/config/listener.hpp"
+#include "recibo/core/network.hpp"
 #include "recibo/http/message.hpp"
 
-#include <boost/asio/ip/address.hpp>
-
+#include <span>
 #include <string>
-#include <vector>
 
 namespace recibo::http {
 
-// An immutable set of networks.
-class trusted_networks {
- public:
-  // "10.0.0.0/8", "fd00::/8" or a single address. Throws std::invalid_argument for anything else.
-  explicit trusted_networks(const std::vector<std::string>& networks = {});
-  bool contains(const boost::asio::ip::address& address) const noexcept;
-  bool empty() const noexcept { return networks_.empty(); }
-
- private:
-  struct network {
-    boost::asio::ip::address base;
-    unsigned prefix;
-  };
-  std::vector<network> networks_;
+struct client_view {
+  // The peer's own address, or behind trusted proxies the last one of their list that is not one of them: what stands before
+  // it was written by somebody who is not trusted. An element that is no address ends the search.
+  ip_bytes address{};
+  // "https://hooks.example.com" as the outermost trusted proxy saw it; empty when no trusted proxy said so.
+  std::string origin;
 };
 
-// The socket's address, or behind trusted proxies the last address of X-Forwarded-For that is not one of them: what
-// stands before it was written by somebody who is not trusted. An element that is no address ends the search.
-std::string client_address(const boost::asio::ip::address& socket, const header_list& headers, const trusted_networks& trusted);
+// `peer`: the socket's address, or the one of its PROXY header. Headers of a peer that is not trusted are not looked at.
+client_view view_client(const ip_bytes& peer, const header_list& headers, std::span<const network> trusted,
+                        config::forwarded_headers which);
 
 }  // namespace recibo::http

@@ -6,9 +6,22 @@
 namespace recibo::http {
 namespace {
 
-bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+// The first byte of a TLS record that holds a handshake.
+constexpr char tls_handshake = 0x16;
+
+bool is_version(std::string_view text) noexcept {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return text.size() == 8 && text.starts_with("HTTP/") && digit(text[5]) && text[6] == '.' && digit(text[7]);
+}
 
 }  // namespace
+
+bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+bool is_token_char(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         (c != '\0' && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos);
+}
 
 head_scan scan_head(std::string_view bytes, std::size_t from) noexcept {
   for (std::size_t i = from; i < bytes.size(); ++i) {
@@ -30,13 +43,20 @@ head_scan scan_head(std::string_view bytes, std::size_t from) noexcept {
   return {};
 }
 
-std::optional<refusal> other_version(std::string_view head) {
-  const std::string_view line = head.substr(0, head.find('\r'));
-  const std::string_view version = line.substr(line.rfind(' ') + 1);
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  const bool well_formed =
-      version.size() == 8 && version.starts_with("HTTP/") && digit(version[5]) && version[6] == '.' && digit(version[7]);
-  if (!well_formed || version == "HTTP/1.0" || version == "HTTP/1.1") return std::nullopt;
+std::optional<refusal> check_start(std::string_view bytes) {
+  if (bytes.empty()) return std::nullopt;
+  if (bytes.front() == tls_handshake) return malformed_request("A TLS handshake arrived, and this listener speaks plain HTTP.");
+  if (!is_token_char(bytes.front())) return malformed_request("The request does not begin with a method.");
+  const std::string_view line = bytes.substr(0, bytes.find("\r\n"));
+  // A control character is the scan's to report, wherever the line ends.
+  if (line.size() == bytes.size() || std::any_of(line.begin(), line.end(), is_control)) return std::nullopt;
+  const std::size_t target = line.find(' '), version = line.rfind(' ');
+  const bool three = target != std::string_view::npos && version > target + 1 &&
+                     line.substr(target + 1, version - target - 1).find(' ') == std::string_view::npos;
+  if (!three || !is_version(line.substr(version + 1)))
+    return malformed_request("The request line is not a method, a target and a version of HTTP.");
+  const std::string_view spoken = line.substr(version + 1);
+  if (spoken == "HTTP/1.0" || spoken == "HTTP/1.1") return std::nullopt;
   return refusal{505, "http_version_not_supported", "This listener speaks HTTP/1.0 and HTTP/1.1."};
 }
 

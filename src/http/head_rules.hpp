@@ -19,6 +19,10 @@ struct head_facts {
   std::uint64_t content_length = 0;
 };
 
+bool is_control(char c) noexcept;
+// A character of a method or a header's name (RFC 9110 section 5.6.2).
+bool is_token_char(char c) noexcept;
+
 // 400 malformed_request.
 inline refusal malformed_request(std::string detail) { return {400, "malformed_request", std::move(detail)}; }
 
@@ -33,8 +37,10 @@ struct head_scan {
 // in CR LF, no line begins with a blank, nothing is a control character.
 head_scan scan_head(std::string_view bytes, std::size_t from) noexcept;
 
-// 505 for a request line that ends in another version than HTTP/1.0 and HTTP/1.1.
-std::optional<refusal> other_version(std::string_view head);
+// What the first bytes of a request already tell, without waiting for the rest of its head: a first byte that begins no
+// method (TLS on a plain port), and once it is complete a request line that is not a method, a target and a version (HTTP/0.9):
+// 400. 505 for another version than HTTP/1.0 and HTTP/1.1 (the preface of HTTP/2).
+std::optional<refusal> check_start(std::string_view bytes);
 
 // Fills `path` and `query` from `target`. False when it is neither "/…" nor the absolute form of an http URL.
 bool split_target(request& of);

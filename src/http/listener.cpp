@@ -2,6 +2,7 @@
 
 #include "session.hpp"
 
+#include "recibo/observe/log.hpp"
 #include "recibo/observe/metrics.hpp"
 
 #include <boost/asio/execution/context.hpp>
@@ -24,7 +25,6 @@ boost::asio::execution_context& context_of(const boost::asio::any_io_executor& e
 listener::listener(boost::asio::any_io_executor e, server_options o, std::shared_ptr<service> b)
     : executor(std::move(e)),
       options(std::make_shared<server_options>(std::move(o))),
-      trusted(options->trusted_proxies),
       behind(std::move(b)),
       shared(boost::asio::use_service<per_thread>(context_of(executor))),
       sessions_(executor),
@@ -32,12 +32,17 @@ listener::listener(boost::asio::any_io_executor e, server_options o, std::shared
 
 void listener::take(boost::asio::ip::tcp::socket socket) {
   const bool over = static_cast<int>(live.size()) - refused_live_ >= options->connection_limit;
+  if (over) refused("over_limit");
   if (over && refused_live_ >= refused_most) return;
+  // Nothing can be said before a handshake, and there is no room for one.
+  if (over && (options->tls || options->proxy_protocol)) return;
   auto one = std::make_unique<session>(shared_from_this(), std::move(socket));
   one->over_limit = over;
   enter(*one);
   if (over) {
     spawn(session::refuse(std::move(one)));
+  } else if (one->opens()) {
+    spawn(session::open(std::move(one)));
   } else {
     session::idle(std::move(one));
   }
@@ -65,6 +70,11 @@ void listener::leave(session& one) {
 
 void listener::answered(int status) noexcept {
   if (options->metrics) options->metrics->http_request(options->name, status);
+}
+
+void listener::refused(std::string_view reason) noexcept {
+  if (options->metrics) options->metrics->http_refused(options->name, reason);
+  log::debug("connection refused", {{"listener", options->name}, {"reason", reason}});
 }
 
 void listener::tick() {

@@ -1,7 +1,6 @@
 // What one listener and its sessions share. Lives until the last session has gone.
 #pragma once
 
-#include "forwarded.hpp"
 #include "per_thread.hpp"
 
 #include "recibo/async/task_group.hpp"
@@ -14,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace recibo::http {
@@ -36,11 +36,12 @@ class listener : public std::enable_shared_from_this<listener> {
   void enter(session& one);
   void leave(session& one);
   void answered(int status) noexcept;
+  // A connection that ends before its first request; the words of metrics::http_refused.
+  void refused(std::string_view reason) noexcept;
 
   boost::asio::any_io_executor executor;
-  // Replaced as a whole by set_limits; each session keeps the one it began with.
+  // Replaced as a whole by set_options; each session keeps the one it began with.
   std::shared_ptr<const server_options> options;
-  trusted_networks trusted;
   std::shared_ptr<service> behind;
   per_thread& shared;
   bool draining = false;

@@ -1,5 +1,6 @@
 #include "recibo/http/reader.hpp"
 
+#include "chunks.hpp"
 #include "head_rules.hpp"
 
 #include <ostream>
@@ -21,10 +22,12 @@ std::string_view view(beast::string_view text) noexcept { return {text.data(), t
 
 }  // namespace
 
+// Beast reads the head. The body is read here: Beast waits for more bytes where a line end is already wrong, and takes folded
+// trailers.
 class reader::impl final : public beast::http::basic_parser<true> {
  public:
-  explicit impl(limits b) : bounds(b) {
-    // Both limits are ours: Beast counts the header in pieces, and would refuse a body before the service has seen the head.
+  explicit impl(limits b) : bounds(b), chunks_(b.header) {
+    // Our own limit counts the head as a whole.
     header_limit(std::numeric_limits<std::uint32_t>::max());
     body_limit(boost::none);
   }
@@ -46,7 +49,8 @@ class reader::impl final : public beast::http::basic_parser<true> {
   bool discard = false;
 
  private:
-  bool take_body(std::string_view bytes);
+  void keep(std::string_view bytes);
+  bool read_chunks(std::string_view bytes, std::size_t& used);
 
   void on_request_impl(beast::http::verb, beast::string_view method, beast::string_view target, int version,
                        error_code& ec) override {
@@ -60,8 +64,7 @@ class reader::impl final : public beast::http::basic_parser<true> {
   }
 
   void on_field_impl(beast::http::field, beast::string_view name, beast::string_view value, error_code&) override {
-    // After the head these are trailers.
-    if (at == reader::state::head) request.headers.emplace_back(view(name), view(value));
+    request.headers.emplace_back(view(name), view(value));
   }
 
   void on_header_impl(error_code& ec) override {
@@ -72,33 +75,12 @@ class reader::impl final : public beast::http::basic_parser<true> {
     }
   }
 
+  // Never called: the body is not given to Beast.
   void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
-
-  std::size_t on_body_impl(beast::string_view bytes, error_code& ec) override {
-    if (!take_body(view(bytes))) ec = stop();
-    return bytes.size();
-  }
-
-  void on_chunk_header_impl(std::uint64_t size, beast::string_view extensions, error_code& ec) override {
-    chunk_left_ = size;
-    const auto control = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; };
-    if (std::any_of(extensions.begin(), extensions.end(), control)) {
-      refuse(malformed_request("A chunk extension holds a control character."));
-      ec = stop();
-    } else if (size > bounds.body - std::min<std::uint64_t>(received, bounds.body)) {
-      refuse(too_large());
-      ec = stop();
-    }
-  }
-
-  std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view bytes, error_code& ec) override {
-    chunk_left_ -= bytes.size();
-    if (!take_body(view(bytes))) ec = stop();
-    return bytes.size();
-  }
-
+  std::size_t on_body_impl(beast::string_view, error_code&) override { return 0; }
+  void on_chunk_header_impl(std::uint64_t, beast::string_view, error_code&) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view, error_code&) override { return 0; }
   void on_finish_impl(error_code&) override {}
-
   void on_response_impl(int, beast::string_view, int, error_code&) override {}
 
   refusal too_large() const {
@@ -107,17 +89,12 @@ class reader::impl final : public beast::http::basic_parser<true> {
 
   bool begun_ = false;
   std::size_t scanned_ = 0;
-  std::uint64_t chunk_left_ = 0;
+  chunk_reader chunks_;
 };
 
-bool reader::impl::take_body(std::string_view bytes) {
-  if (bytes.size() > bounds.body - std::min<std::uint64_t>(received, bounds.body)) {
-    refuse(too_large());
-    return false;
-  }
+void reader::impl::keep(std::string_view bytes) {
   received += bytes.size();
   if (!discard) request.body.append(bytes);
-  return true;
 }
 
 void reader::impl::read_head(std::string& buffer) {
@@ -127,6 +104,7 @@ void reader::impl::read_head(std::string& buffer) {
     begun_ = true;
     if (buffer.starts_with("\r\n")) buffer.erase(0, 2);
   }
+  if (auto broken = check_start(std::string_view(buffer).substr(0, bounds.header))) return refuse(std::move(*broken));
   const head_scan scan = scan_head(buffer, scanned_);
   if (scan.broken) return refuse(malformed_request(std::string(*scan.broken)));
   const std::size_t size = scan.end ? *scan.end : buffer.size();
@@ -139,36 +117,45 @@ void reader::impl::read_head(std::string& buffer) {
     scanned_ = buffer.size() < 3 ? 0 : buffer.size() - 3;
     return;
   }
-  if (auto other = other_version(buffer)) return refuse(std::move(*other));
   error_code ec;
   const std::size_t taken = put(boost::asio::const_buffer(buffer.data(), *scan.end), ec);
   if (at == reader::state::refused) return;
   if (ec || taken != *scan.end || !is_header_done())
     return refuse(malformed_request("Request line or headers are not acceptable HTTP/1.1."));
   buffer.erase(0, taken);
-  at = is_done() ? reader::state::done : reader::state::body;
+  at = facts.chunked || facts.content_length > 0 ? reader::state::body : reader::state::done;
 }
 
 void reader::impl::read_body(std::string& buffer) {
-  if (!facts.chunked && facts.content_length > bounds.body) return refuse(too_large());
   std::size_t used = 0;
-  while (!is_done()) {
-    const std::size_t left = buffer.size() - used;
-    // Between chunks five bytes follow at least ("0", two line ends); Beast asserts that it has them.
-    if (left == 0 || (facts.chunked && chunk_left_ == 0 && left < 5)) break;
-    error_code ec;
-    const std::size_t taken = put(boost::asio::const_buffer(buffer.data() + used, left), ec);
-    used += taken;
-    if (at == reader::state::refused) return;
-    if (ec == beast::http::error::need_more) {
-      // What is left is an unfinished chunk header or trailer block.
-      if (buffer.size() - used > bounds.header) return refuse(malformed_request("A chunk header or the trailers are too long."));
-      break;
-    }
-    if (ec) return refuse(malformed_request("The chunked body is malformed."));
+  if (facts.chunked) {
+    if (!read_chunks(buffer, used)) return;
+    if (chunks_.done()) at = reader::state::done;
+  } else {
+    if (facts.content_length > bounds.body) return refuse(too_large());
+    used = static_cast<std::size_t>(std::min<std::uint64_t>(facts.content_length - received, buffer.size()));
+    keep(std::string_view(buffer).substr(0, used));
+    if (received == facts.content_length) at = reader::state::done;
   }
   buffer.erase(0, used);
-  if (is_done()) at = reader::state::done;
+}
+
+// False when it was refused.
+bool reader::impl::read_chunks(std::string_view bytes, std::size_t& used) {
+  while (used < bytes.size() && !chunks_.done()) {
+    const chunk_reader::piece one = chunks_.take(bytes.substr(used));
+    if (!one.broken.empty()) {
+      refuse(malformed_request(std::string(one.broken)));
+      return false;
+    }
+    if (one.new_size && chunks_.left() > bounds.body - received) {
+      refuse(too_large());
+      return false;
+    }
+    keep(one.data);
+    used += one.taken;
+  }
+  return true;
 }
 
 reader::reader(limits bounds) : impl_(std::make_unique<impl>(bounds)) {}

@@ -128,15 +128,12 @@ void server::stop() {
 
 int server::connections() const noexcept { return static_cast<int>(impl_->to->live.size()); }
 
-void server::set_limits(const server_options& options) {
-  auto next = std::make_shared<server_options>(*impl_->to->options);
-  next->body_limit = options.body_limit;
-  next->header_limit = options.header_limit;
-  next->connection_limit = options.connection_limit;
-  next->in_flight_limit = options.in_flight_limit;
-  next->header_timeout = options.header_timeout;
-  next->body_timeout = options.body_timeout;
-  next->idle_timeout = options.idle_timeout;
+void server::set_options(const server_options& options) {
+  auto next = std::make_shared<server_options>(options);
+  next->name = impl_->to->options->name;
+  next->address = impl_->to->options->address;
+  next->port = impl_->to->options->port;
+  next->metrics = impl_->to->options->metrics;
   impl_->to->options = std::move(next);
 }
 

@@ -1,6 +1,8 @@
 #include "session.hpp"
 
 #include "answer.hpp"
+#include "forwarded.hpp"
+#include "proxy_header.hpp"
 
 #include "recibo/http/problem.hpp"
 #include "recibo/observe/log.hpp"
@@ -12,7 +14,6 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <array>
 
 namespace recibo::http {
 namespace {
@@ -34,16 +35,27 @@ constexpr std::uint64_t skipped_body_most = 64 << 10;
 constexpr std::chrono::seconds linger_time{2};
 constexpr std::size_t linger_bytes = 8 << 20;
 
-bool would_block(const error_code& ec) noexcept { return ec == asio::error::would_block || ec == asio::error::try_again; }
+// How long a connection that was made while the listener drains may wait for its first request.
+constexpr std::chrono::milliseconds last_moment{500};
+// As much as one write of a head with its body is joined for: one TLS record.
+constexpr std::size_t record_most = 16 << 10;
+
+constexpr std::string_view plain_http_on_tls =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 26\r\nConnection: close\r\n\r\nThis "
+    "listener speaks TLS.\n";
+
+ip_bytes bytes_of(const asio::ip::address& address) {
+  if (address.is_v6()) return address.to_v6().to_bytes();
+  return asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()).to_bytes();
+}
 
 }  // namespace
 
 session::session(std::shared_ptr<listener> of, asio::ip::tcp::socket socket)
-    : of_(std::move(of)), options_(of_->options), socket_(std::move(socket)) {
+    : of_(std::move(of)), options_(of_->options), stream_(std::move(socket)) {
   error_code ignored;
-  socket_.non_blocking(true, ignored);
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  peer_ = socket_.remote_endpoint(ignored).address();
+  peer_ = bytes_of(stream_.socket().remote_endpoint(ignored).address());
+  expects_header_ = options_->proxy_protocol && contains(options_->trusted_proxies, peer_);
 }
 
 session::~session() { of_->leave(*this); }
@@ -52,18 +64,86 @@ void session::expire(time_point now) {
   if (now < until_) return;
   timed_out_ = true;
   error_code ignored;
-  socket_.cancel(ignored);
+  stream_.socket().cancel(ignored);
 }
 
 void session::drain() {
   if (!idle_) return;
   error_code ignored;
-  socket_.cancel(ignored);
+  stream_.socket().cancel(ignored);
 }
 
 void session::cut() {
   error_code ignored;
-  socket_.close(ignored);
+  stream_.socket().close(ignored);
+}
+
+awaitable<void> session::open(std::unique_ptr<session> self) {
+  const time_point until = steady_clock::now() + self->options_->header_timeout;
+  if (self->expects_header_) {
+    const bool good = co_await self->read_proxy_header(until);
+    if (!good) co_return;
+  }
+  if (self->options_->tls) {
+    const bool good = co_await self->shake_hands(until);
+    if (!good) co_return;
+  }
+  if (self->of_->draining && !self->stream_.pending()) {
+    // Taken in the last moment: its request is under way, or there is none.
+    const got soon = co_await self->wait(asio::socket_base::wait_read, steady_clock::now() + last_moment);
+    if (soon != got::bytes) co_return;
+  }
+  idle(std::move(self));
+}
+
+awaitable<bool> session::read_proxy_header(time_point until) {
+  proxy_header header;
+  auto& scratch = of_->shared.scratch;
+  for (;;) {
+    // Looked at first, because what follows the header is not ours to take yet: it may be a handshake.
+    const auto seen = stream_.peek(scratch.data(), proxy_header::binary_most);
+    if (seen.state == byte_stream::state::done) {
+      const std::size_t count = header.take({scratch.data(), seen.bytes});
+      stream_.read_raw(scratch.data(), count);
+      if (header.at() == proxy_header::state::done) break;
+      if (header.at() == proxy_header::state::more) continue;
+      of_->refused("proxy_header_malformed");
+      co_return false;
+    }
+    if (seen.state == byte_stream::state::end) co_return false;
+    const got woken = co_await wait(seen.state, until);
+    if (woken == got::bytes) continue;
+    if (woken == got::timed_out) of_->refused("proxy_header_timeout");
+    co_return false;
+  }
+  if (header.source()) peer_ = *header.source();
+  co_return true;
+}
+
+awaitable<bool> session::shake_hands(time_point until) {
+  // Nothing is set up for a connection that says nothing.
+  const got first = co_await wait(asio::socket_base::wait_read, until);
+  if (first == got::timed_out) of_->refused("tls_timeout");
+  if (first != got::bytes) co_return false;
+  stream_.start_tls(*options_->tls);
+  for (;;) {
+    const auto step = stream_.handshake();
+    if (step.state == byte_stream::state::done) co_return true;
+    if (step.state == byte_stream::state::end) {
+      const std::string_view reason = stream_.handshake_failure();
+      of_->refused(reason);
+      if (reason == "tls_plain_http") {
+        error_code ignored;
+        stream_.socket().write_some(asio::buffer(plain_http_on_tls), ignored);
+      }
+      // So that what was said, an alert too, is not destroyed by a reset.
+      co_await linger();
+      co_return false;
+    }
+    const got woken = co_await wait(step.state, until);
+    if (woken == got::timed_out) of_->refused("tls_timeout");
+    if (woken != got::bytes) co_return false;
+  }
 }
 
 void session::idle(std::unique_ptr<session> self) {
@@ -73,7 +153,7 @@ void session::idle(std::unique_ptr<session> self) {
   one.idle_ = true;
   one.timed_out_ = false;
   one.until_ = steady_clock::now() + one.options_->idle_timeout;
-  one.socket_.async_wait(asio::socket_base::wait_read, [self = std::move(self)](const error_code& ec) mutable {
+  one.stream_.socket().async_wait(asio::socket_base::wait_read, [self = std::move(self)](const error_code& ec) mutable {
     self->idle_ = false;
     self->until_ = time_point::max();
     if (!self->has_request(ec)) return;
@@ -91,16 +171,16 @@ bool session::has_request(const error_code& waited) {
   if (!waited && !of_->draining) return true;
   // Draining: what has already arrived is a request in hand.
   error_code ec;
-  return socket_.available(ec) > 0;
+  return stream_.pending() || stream_.socket().available(ec) > 0;
 }
 
 awaitable<void> session::run(std::unique_ptr<session> self) {
   for (;;) {
     const bool goes_on = co_await self->serve();
     if (!goes_on || self->of_->draining) break;
-    if (self->buffer_.empty()) co_return idle(std::move(self));
+    if (self->buffer_.empty() && !self->stream_.pending()) co_return idle(std::move(self));
     // Pipelined. The others come first: one connection must not keep the thread.
-    co_await asio::post(self->socket_.get_executor(), asio::use_awaitable);
+    co_await asio::post(self->stream_.socket().get_executor(), asio::use_awaitable);
   }
   if (self->answered_) co_await self->linger();
 }
@@ -118,42 +198,53 @@ awaitable<void> session::refuse(std::unique_ptr<session> self) {
 awaitable<session::got> session::wait(asio::socket_base::wait_type what, time_point until) {
   until_ = until;
   timed_out_ = false;
-  const auto [ec] = co_await socket_.async_wait(what, token);
+  const auto [ec] = co_await stream_.socket().async_wait(what, token);
   until_ = time_point::max();
   if (of_->stopped) co_return got::stopped;
   if (!ec) co_return got::bytes;
   co_return timed_out_ ? got::timed_out : got::end;
 }
 
+awaitable<session::got> session::wait(byte_stream::state blocked, time_point until) {
+  const bool to_write = blocked == byte_stream::state::want_write;
+  return wait(to_write ? asio::socket_base::wait_write : asio::socket_base::wait_read, until);
+}
+
 awaitable<session::got> session::fill(std::size_t most, time_point until) {
   auto& scratch = of_->shared.scratch;
   for (;;) {
-    error_code ec;
-    const std::size_t count = socket_.read_some(asio::buffer(scratch.data(), std::min(most, scratch.size())), ec);
-    if (!ec) {
-      buffer_.append(scratch.data(), count);
+    const auto read = stream_.read_some(scratch.data(), std::min(most, scratch.size()));
+    if (read.state == byte_stream::state::done) {
+      buffer_.append(scratch.data(), read.bytes);
       co_return steady_clock::now() < until ? got::bytes : got::timed_out;
     }
-    if (!would_block(ec)) co_return got::end;
-    const got woken = co_await wait(asio::socket_base::wait_read, until);
+    if (read.state == byte_stream::state::end) co_return got::end;
+    const got woken = co_await wait(read.state, until);
     if (woken != got::bytes) co_return woken;
   }
 }
 
 awaitable<bool> session::write(std::string_view head, std::string_view body) {
-  for (;;) {
-    const std::array<asio::const_buffer, 2> pieces{asio::buffer(head), asio::buffer(body)};
-    error_code ec;
-    std::size_t count = socket_.write_some(pieces, ec);
-    if (ec && !would_block(ec)) co_return false;
-    if (ec) count = 0;
-    const std::size_t of_head = std::min(count, head.size());
-    head.remove_prefix(of_head);
-    body.remove_prefix(count - of_head);
-    if (head.empty() && body.empty()) co_return true;
-    const got woken = co_await wait(asio::socket_base::wait_write, steady_clock::now() + options_->body_timeout);
+  std::string joined;
+  if (stream_.tls() && !body.empty() && head.size() + body.size() <= record_most) {
+    // One record, and one packet.
+    joined.append(head).append(body);
+    head = joined;
+    body = {};
+  }
+  while (!head.empty() || !body.empty()) {
+    const auto written = stream_.write_some(head, body);
+    if (written.state == byte_stream::state::end) co_return false;
+    if (written.state == byte_stream::state::done) {
+      const std::size_t of_head = std::min(written.bytes, head.size());
+      head.remove_prefix(of_head);
+      body.remove_prefix(written.bytes - of_head);
+      continue;
+    }
+    const got woken = co_await wait(written.state, steady_clock::now() + options_->body_timeout);
     if (woken != got::bytes) co_return false;
   }
+  co_return true;
 }
 
 awaitable<bool> session::answer(const response& what, const context& about) {
@@ -190,7 +281,9 @@ void session::describe(request& head, context& about) {
   about.span_id = observe::new_span_id();
   head.trace_id = about.trace_id;
   head.span_id = about.span_id;
-  head.peer = client_address(peer_, head.headers, of_->trusted);
+  client_view client = view_client(peer_, head.headers, options_->trusted_proxies, options_->forwarded);
+  head.peer = to_string(client.address);
+  head.origin = std::move(client.origin);
   about.head_only = head.method == "HEAD";
 }
 
@@ -323,16 +416,20 @@ awaitable<bool> session::skip_body(reader& from) {
 }
 
 awaitable<void> session::linger() {
-  error_code ec;
-  socket_.shutdown(asio::socket_base::shutdown_send, ec);
-  if (ec) co_return;
+  if (!stream_.shutdown_send()) co_return;
   std::string().swap(buffer_);
   const time_point until = steady_clock::now() + linger_time;
+  auto& scratch = of_->shared.scratch;
   for (std::size_t read_over = 0; read_over < linger_bytes;) {
-    const got arrived = co_await fill(first_step, until);
-    if (arrived != got::bytes) co_return;
-    read_over += buffer_.size();
-    buffer_.clear();
+    const auto read = stream_.read_raw(scratch.data(), scratch.size());
+    if (read.state == byte_stream::state::done) {
+      read_over += read.bytes;
+      if (steady_clock::now() >= until) co_return;
+      continue;
+    }
+    if (read.state == byte_stream::state::end) co_return;
+    const got woken = co_await wait(read.state, until);
+    if (woken != got::bytes) co_return;
   }
 }
 

@@ -1,6 +1,8 @@
-// One connection: reads a request within its bounds, has it answered, writes the answer, again.
+// One connection: what comes before its first request, then: reads a request within its bounds, has it answered, writes the
+// answer, again.
 #pragma once
 
+#include "byte_stream.hpp"
 #include "listener.hpp"
 
 #include "recibo/http/reader.hpp"
@@ -30,6 +32,10 @@ class session {
   session(const session&) = delete;
   session& operator=(const session&) = delete;
 
+  // Whether something comes before the first request: a PROXY header, a handshake.
+  bool opens() const noexcept { return expects_header_ || options_->tls; }
+  // Has that done within the time of a request's head, then goes on with idle().
+  static boost::asio::awaitable<void> open(std::unique_ptr<session> self);
   // Waits until something arrives, then serves it; closes the connection when it is told to or the time is over.
   static void idle(std::unique_ptr<session> self);
   // Answers 503 without reading, for a connection over the limit.
@@ -58,6 +64,9 @@ class session {
   // Serves what has arrived, until the connection is idle again or ends.
   static boost::asio::awaitable<void> run(std::unique_ptr<session> self);
   bool has_request(const boost::system::error_code& waited);
+  // What came before the first request; false, and counted, when it was not as it should be.
+  boost::asio::awaitable<bool> read_proxy_header(time_point until);
+  boost::asio::awaitable<bool> shake_hands(time_point until);
   // One request; false when the connection ends with it.
   boost::asio::awaitable<bool> serve();
   boost::asio::awaitable<bool> read_body(reader& from, reservation& held, context& about);
@@ -70,6 +79,8 @@ class session {
   // Whatever has arrived, at most `most` bytes, into the shared buffer; waits for it until `until`.
   boost::asio::awaitable<got> fill(std::size_t most, time_point until);
   boost::asio::awaitable<got> wait(boost::asio::socket_base::wait_type what, time_point until);
+  // For what `blocked` says; want_read or want_write.
+  boost::asio::awaitable<got> wait(byte_stream::state blocked, time_point until);
   boost::asio::awaitable<bool> write(std::string_view head, std::string_view body);
   // Writes `what`; false when the connection does not go on after it.
   boost::asio::awaitable<bool> answer(const response& what, const context& about);
@@ -79,12 +90,14 @@ class session {
 
   std::shared_ptr<listener> of_;
   std::shared_ptr<const server_options> options_;
-  boost::asio::ip::tcp::socket socket_;
-  boost::asio::ip::address peer_;
+  byte_stream stream_;
+  // The socket's address, or the one of the PROXY header.
+  ip_bytes peer_{};
   // What was read and belongs to no request yet. Released while the connection is idle.
   std::string buffer_;
   // When the present wait ends; max: nobody waits on the socket.
   time_point until_ = time_point::max();
+  bool expects_header_ = false;
   bool timed_out_ = false;
   bool idle_ = false;
   bool answered_ = false;  // since the last idle time: close so that it can be read

@@ -30,6 +30,21 @@ constexpr std::array<std::string_view, 8> reason_words{
 };
 constexpr std::array<std::string_view, 4> stage_words{"verify", "queue", "commit", "total"};
 constexpr std::array<std::string_view, 5> connection_states{"idle", "busy", "connecting", "waiting", "writer"};
+constexpr std::array<std::string_view, 13> refusal_words{
+    "over_limit",
+    "proxy_header_malformed",
+    "proxy_header_timeout",
+    "tls_timeout",
+    "tls_closed",
+    "tls_plain_http",
+    "tls_version",
+    "tls_cipher",
+    "tls_alpn",
+    "tls_client_certificate_missing",
+    "tls_client_certificate_refused",
+    "tls_alert",
+    "tls_other",
+};
 constexpr std::array<std::string_view, 4> status_classes{"2xx", "3xx", "4xx", "5xx"};
 
 // From a verification to the longest `answer_within`.
@@ -63,6 +78,8 @@ struct provider_series {
 struct listener_series {
   std::array<Counter*, status_classes.size()> requests{};
   Gauge* connections = nullptr;
+  std::array<Counter*, refusal_words.size()> refused{};
+  Gauge* expiry = nullptr;  // with TLS only
 };
 
 double unix_seconds(sys_micros at) noexcept { return static_cast<double>(at.time_since_epoch().count()) / 1e6; }
@@ -115,6 +132,15 @@ struct metrics::impl {
   Family<Gauge>& connections =
       prometheus::BuildGauge().Name("recibo_http_connections").Help("Open HTTP connections by listener").Register(registry);
 
+  Family<Counter>& refused = prometheus::BuildCounter()
+                                 .Name("recibo_http_connections_refused_total")
+                                 .Help("Connections that ended before their first request, by listener and reason")
+                                 .Register(registry);
+  Family<Gauge>& expiry = prometheus::BuildGauge()
+                              .Name("recibo_tls_certificate_expiry_seconds")
+                              .Help("Unix time when the certificate of a listener expires")
+                              .Register(registry);
+
   Histogram& batch_size = batch.Add({}, batch_buckets);
   Gauge& queue_depth = depth.Add({});
   std::array<Gauge*, connection_states.size()> db_states{};
@@ -159,6 +185,9 @@ struct metrics::impl {
       series.requests[i] = &requests.Add({{"listener", name}, {"status_class", std::string(status_classes[i])}});
     }
     series.connections = &connections.Add({{"listener", name}});
+    for (std::size_t i = 0; i < refusal_words.size(); ++i) {
+      series.refused[i] = &refused.Add({{"listener", name}, {"reason", std::string(refusal_words[i])}});
+    }
   }
 };
 
@@ -236,6 +265,22 @@ void metrics::http_request(std::string_view listener, int status) noexcept {
 void metrics::http_connections(std::string_view listener, int change) noexcept {
   const std::shared_lock guard(impl_->lock);
   if (const auto* series = find(impl_->listeners, listener)) series->connections->Increment(change);
+}
+
+void metrics::http_refused(std::string_view listener, std::string_view reason) noexcept {
+  const std::shared_lock guard(impl_->lock);
+  const auto* series = find(impl_->listeners, listener);
+  if (series) series->refused[std::min(index_of(refusal_words, reason), refusal_words.size() - 1)]->Increment();
+}
+
+void metrics::certificate_expiry(std::string_view listener, std::optional<sys_micros> at) noexcept {
+  const std::unique_lock guard(impl_->lock);
+  auto* series = find(impl_->listeners, listener);
+  if (!series) return;
+  if (series->expiry && !at) impl_->expiry.Remove(std::exchange(series->expiry, nullptr));
+  if (!at) return;
+  if (!series->expiry) series->expiry = &impl_->expiry.Add({{"listener", std::string(listener)}});
+  series->expiry->Set(unix_seconds(*at));
 }
 
 std::string metrics::render() const {

@@ -23,8 +23,13 @@ http::response method_not_allowed(const char* allowed) {
   return out;
 }
 
-// The URL that the provider was given, with the query of this request. Nothing of it comes from Host or X-Forwarded-*.
+// The URL that the provider was given, with the query of this request. Nothing of it comes from Host or X-Forwarded-*, unless
+// the configuration says `forwarded`; then a request that came through no trusted proxy has none, and does not verify.
 std::string public_url(const config::provider& from, const http::request& whole) {
+  if (from.public_url_forwarded) {
+    if (whole.origin.empty()) return {};
+    return whole.origin + whole.path + (whole.query.empty() ? "" : '?' + whole.query);
+  }
   if (from.public_url.empty() || whole.query.empty() || from.public_url.find('?') != std::string::npos) return from.public_url;
   return from.public_url + '?' + whole.query;
 }

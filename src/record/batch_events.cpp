@@ -3,6 +3,8 @@
 
 #include "recibo/evidence/facts.hpp"
 
+#include <algorithm>
+
 namespace recibo::record {
 namespace {
 
@@ -155,7 +157,7 @@ void batch::decide_event(const event& e, verdict& v) {
       return;
     }
   }
-  if (e.if_revision && *e.if_revision != o->row.revision)
+  if (e.if_revisions && std::find(e.if_revisions->begin(), e.if_revisions->end(), o->row.revision) == e.if_revisions->end())
     return refuse(v, error(permanent::precondition_failed, "the operation has changed since the ETag that If-Match names"));
 
   const auto& table = table_of(*o, *e.settings);

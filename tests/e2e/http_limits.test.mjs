@@ -187,10 +187,21 @@ test('a head that can be read in two ways is refused', async () => {
     'a NUL in a value': with_(start, `Host: a\r\n${lines}X-Nul: a\0b\r\nContent-Length: ${n}\r\n\r\n${body}`),
     'another protocol': Buffer.from('GARBAGE\r\n\r\n'),
     'a bad chunk size': with_(start, `Host: a\r\n${lines}Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n`),
+    'a bare LF after a chunk size, and no more': with_(start, `Host: a\r\n${lines}Transfer-Encoding: chunked\r\n\r\n5\n`),
+    'a folded trailer, and no more': with_(start, `Host: a\r\n${lines}Transfer-Encoding: chunked\r\n\r\n0\r\nX: a\r\n b`),
+    'an extension without end': with_(start, `Host: a\r\n${lines}Transfer-Encoding: chunked\r\n\r\n5;a=${'x'.repeat(4_000)}`),
+    'a hexadecimal length': with_(start, `Host: a\r\n${lines}Content-Length: 0x10\r\n\r\n`),
+    'a coding that is almost chunked': with_(start, `Host: a\r\n${lines}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`),
+    'a bare CR': with_(start, `Host: a\rX: b\r\n${lines}\r\n`),
+    'an authority as target': Buffer.from('CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n'),
+    'HTTP/0.9, and no more': Buffer.from('GET /livez\r\n'),
+    'HTTP/2': Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+    'a TLS handshake': Buffer.from('1603010200010001fc0303', 'hex'),
+    'a PROXY header that nobody expects': Buffer.from('PROXY TCP4 203.0.113.7 10.0.0.1 1 2\r\n'),
     'a chunk longer than it says': with_(start, `Host: a\r\n${lines}Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n`),
   };
   for (const [name, bytes] of Object.entries(cases)) {
-    const statuses = name === 'chunks in HTTP/1.0' ? [400, 505] : [400];
+    const statuses = name === 'chunks in HTTP/1.0' ? [400, 505] : name === 'HTTP/2' ? [505] : [400];
     const answer = await refused(bytes, statuses).catch((error) => assert.fail(`${name}: ${error.message}`));
     assert.equal(answer.header('Connection')?.toLowerCase(), 'close', `${name}: in doubt the connection is closed`);
   }

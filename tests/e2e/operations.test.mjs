@@ -225,7 +225,11 @@ test('If-Match: only on the revision that was looked at', async () => {
   assert.notEqual(newTag, tag);
   problem(await recibo.event(id, { event: 'hold' }, { token: 'ops', headers: [['If-Match', tag]] }), 412, 'precondition_failed');
   assert.equal((await recibo.get(id)).state, 'processing');
-  const right = await recibo.event(id, { event: 'hold', reason: 'r' }, { token: 'ops', headers: [['If-Match', newTag]] });
+  const condition = (value, event = 'hold') => recibo.event(id, { event, reason: 'r' }, { token: 'ops', headers: [['If-Match', value]] });
+  for (const none of [`W/${newTag}`, `${tag}, "999", "x"`, `W/${newTag}, ${tag}`]) problem(await condition(none), 412, 'precondition_failed');
+  for (const nonsense of ['1', newTag.slice(1), `${newTag} ${tag}`, `*, ${newTag}`]) problem(await condition(nonsense), 422, 'malformed_field');
+  assert.equal((await condition('*', 'nothing')).status, 409, 'whatever is there: the event decides');
+  const right = await recibo.event(id, { event: 'hold', reason: 'r' }, { token: 'ops', headers: [['If-Match', `${tag}, ${newTag}`]] });
   assert.deepEqual([right.status, right.json.state], [200, 'held']);
 });
 

@@ -2,7 +2,9 @@
 // Immutable once loaded: a reload makes a new one and swaps the shared_ptr (R38).
 #pragma once
 
+#include "recibo/config/listener.hpp"
 #include "recibo/core/clock.hpp"
+#include "recibo/core/network.hpp"
 #include "recibo/core/secret.hpp"
 #include "recibo/transition/decide.hpp"
 #include "recibo/transition/workflow.hpp"
@@ -20,11 +22,6 @@
 #include <vector>
 
 namespace recibo::config {
-
-struct listener {
-  std::string address;
-  std::uint16_t port = 0;  // 0: any free port; the one taken is in the log line "listening"
-};
 
 struct database {
   secret url;        // any libpq URL or conninfo, several hosts too
@@ -118,6 +115,8 @@ struct provider {
   std::chrono::milliseconds answer_within{10'000};
   std::optional<std::chrono::seconds> silence_alert;
   std::string public_url;  // for schemes that sign the URL
+  // Instead of it: scheme and host as a trusted proxy saw them, with this request's own path and query.
+  bool public_url_forwarded = false;
   // How long claimed keys stay; nullopt: as long as the operation (R4).
   std::optional<std::chrono::seconds> keep_keys;
   // By state of the workflow: this provider's limit instead of the workflow's; nullopt: `limit: none`.
@@ -148,7 +147,10 @@ struct destination {
 };
 
 struct settings {
-  listener callbacks{"0.0.0.0", 8080}, api{"127.0.0.1", 8081};
+  listener callbacks{.address = "0.0.0.0", .port = 8080}, api{.address = "127.0.0.1", .port = 8081};
+  // Whose X-Forwarded-*, Forwarded and PROXY headers count.
+  std::vector<network> trusted_proxies;
+  forwarded_headers forwarded = forwarded_headers::any;
   config::database database;
   config::limits limits;
   config::record record;

@@ -30,6 +30,8 @@ struct request {
   std::string body;
   // The socket's address; of the client behind a trusted proxy where there is one.
   std::string peer;
+  // Scheme and host as a trusted proxy saw them, "https://hooks.example.com"; empty when none said so.
+  std::string origin;
   // This request's own W3C trace context: the trace ID continues an incoming `traceparent`, the span ID is new.
   std::string trace_id, span_id;
   std::chrono::steady_clock::time_point arrived;

@@ -2,6 +2,8 @@
 // drains. Everything runs on the one thread of the io_context it was given (decision 10).
 #pragma once
 
+#include "recibo/config/listener.hpp"
+#include "recibo/core/network.hpp"
 #include "recibo/http/message.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -47,23 +49,27 @@ struct server_options {
   // From the first byte of a request to the end of its head, from there to the end of its body (also the longest an
   // answer may stand still), and between requests.
   std::chrono::milliseconds header_timeout{10'000}, body_timeout{30'000}, idle_timeout{75'000};
-  // Networks whose X-Forwarded-For counts, "10.0.0.0/8"; from elsewhere it is not looked at (S21).
-  std::vector<std::string> trusted_proxies;
+  // Networks of the proxies whose headers say for whom they speak; from elsewhere they are not looked at (S21).
+  std::vector<network> trusted_proxies;
+  config::forwarded_headers forwarded = config::forwarded_headers::any;
+  // Connections of trusted proxies begin with a PROXY header; those of others must not.
+  bool proxy_protocol = false;
+  // Null: plain HTTP. The handshake, and the PROXY header before it, have `header_timeout`.
+  std::shared_ptr<const tls_context> tls;
   // recibo_http_requests_total and recibo_http_connections under `name`; outlives the server.
   observe::metrics* metrics = nullptr;
 };
 
 class server {
  public:
-  // Binds and listens (SO_REUSEPORT when `reuse_port`); throws boost::system::system_error when it cannot, and
-  // std::invalid_argument for a trusted proxy that is no network.
+  // Binds and listens (SO_REUSEPORT when `reuse_port`); throws boost::system::system_error when it cannot.
   server(boost::asio::any_io_executor executor, server_options options, std::shared_ptr<service> behind, bool reuse_port = false);
   ~server();
   server(const server&) = delete;
   server& operator=(const server&) = delete;
 
   std::uint16_t port() const noexcept;
-  // Once. Over `connection_limit` a connection is answered 503 and closed.
+  // Once. Over `connection_limit` a connection is answered 503 and closed; where TLS or a PROXY header comes first, closed.
   void start();
   // From now on each answer closes its connection, so that clients and balancers move elsewhere; idle and new connections
   // are still served until drain().
@@ -74,8 +80,8 @@ class server {
   void stop();
   // Open ones, idle or not; 0 some time after drain() means that everything has been answered.
   int connections() const noexcept;
-  // Takes a new set of limits for connections accepted from now on.
-  void set_limits(const server_options& options);
+  // Takes everything but name, address and port for connections accepted from now on: limits, certificates, trusted proxies.
+  void set_options(const server_options& options);
 
  private:
   class impl;

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,12 @@ class metrics {
   // recibo_http_requests_total{listener,status_class} by the status of the answer, and recibo_http_connections{listener}.
   void http_request(std::string_view listener, int status) noexcept;
   void http_connections(std::string_view listener, int change) noexcept;
+  // recibo_http_connections_refused_total{listener,reason}: connections that ended before their first request. "over_limit",
+  // "proxy_header_malformed", "proxy_header_timeout", "tls_timeout", "tls_closed", "tls_plain_http", "tls_version",
+  // "tls_cipher", "tls_alpn", "tls_client_certificate_missing", "tls_client_certificate_refused", "tls_alert", "tls_other".
+  void http_refused(std::string_view listener, std::string_view reason) noexcept;
+  // recibo_tls_certificate_expiry_seconds{listener}: Unix time; nullopt: plain HTTP, and no series.
+  void certificate_expiry(std::string_view listener, std::optional<sys_micros> at) noexcept;
 
   // Everything, as `GET /metrics` answers it: text format 0.0.4.
   std::string render() const;

@@ -23,6 +23,8 @@ struct composition {
   // RFC 3339, written in the form that the source has; any other text is sent as it is. Empty: `at`.
   std::string occurred_at{};
   std::string sequence{};
+  // Instead of the provider's own, where the scheme signs the URL.
+  std::string public_url{};
   // A body to send as it is: then nothing above is written into JSON or a form.
   std::optional<std::string> body{};
 };

@@ -90,7 +90,7 @@ struct event {
   std::string evidence;                 // JSON object; empty: none
   std::vector<std::string> references;  // learned with the event (`submitted` with the provider's reference)
   std::optional<std::string> idempotency_key;
-  std::optional<std::int64_t> if_revision;  // If-Match
+  std::optional<std::vector<std::int64_t>> if_revisions;  // If-Match: one of these; none of them fits an empty list
   sha256_digest fingerprint{};
   std::string trace_id;
 };

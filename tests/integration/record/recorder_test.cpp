@@ -180,9 +180,9 @@ TEST_F(Recorder, EventsKeepToTheTableAndTheETag) {
   bench_of_work work(db);
   ASSERT_TRUE(work.one(work.registration("r-1")));
   auto submitted = work.event("r-1", "submitted");
-  submitted.if_revision = 7;
+  submitted.if_revisions = {7, 8};
   EXPECT_EQ(work.one(submitted).error().code, make_error_code(permanent::precondition_failed));
-  submitted.if_revision = 1;
+  submitted.if_revisions = {7, 1};
   submitted.idempotency_key = "e-1";
   const auto moved = work.one(submitted);
   ASSERT_TRUE(moved) << moved.error().detail;

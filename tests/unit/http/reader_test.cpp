@@ -186,6 +186,10 @@ TEST(Reader, InDoubtItRefuses) {
       {"two blanks in the request line", "GET  / HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"blank after the version", "GET / HTTP/1.1 \r\nHost: a\r\n\r\n"},
       {"no version", "GET /\r\nHost: a\r\n\r\n"},
+      {"HTTP/0.9, and nothing more", "GET /\r\n"},
+      {"HTTP/2 preface, its first line", "PRI * HTTP/2.0\r\n", 505, "http_version_not_supported"},
+      {"a first byte of no method", "{\"a\":1}"},
+      {"PROXY header that nobody expects", "PROXY TCP4 203.0.113.7 10.0.0.1 1 2\r\n"},
       {"authority form", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"asterisk form", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"other scheme", "GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n"},
@@ -222,6 +226,11 @@ TEST(Reader, BrokenChunksAreRefused) {
   };
   const row rows[] = {
       {"no size", "\r\nhello\r\n0\r\n\r\n"},
+      {"bare LF after the size, and nothing more", "5\n"},
+      {"folded trailer", "0\r\nX: a\r\n b\r\n\r\n"},
+      {"folded trailer, and nothing more", "0\r\nX: a\r\n\t"},
+      {"blank before a trailer's colon", "0\r\nX : a\r\n\r\n"},
+      {"blank after the size", "5 \r\nhello\r\n0\r\n\r\n"},
       {"size that is no number", "xyz\r\nhello\r\n0\r\n\r\n"},
       {"hexadecimal prefix", "0x5\r\nhello\r\n0\r\n\r\n"},
       {"negative size", "-5\r\nhello\r\n0\r\n\r\n"},

@@ -546,7 +546,7 @@ TEST_F(ServerTest, ForwardedAddressesCountFromTrustedProxiesOnly) {
   stranger.send(get("/peer", "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: http\r\n"));
   EXPECT_EQ(stranger.read().body, "127.0.0.1");
   on_thread([&] { server_.reset(); });
-  options.trusted_proxies = {"127.0.0.0/8", "10.0.0.0/8"};
+  options.trusted_proxies = {*parse_network("127.0.0.0/8"), *parse_network("10.0.0.0/8")};
   serve();
   auto proxied = connect();
   proxied.send(get("/peer", "X-Forwarded-For: 1.2.3.4, 203.0.113.9\r\nX-Forwarded-For: 10.1.1.1\r\n"));
@@ -561,9 +561,38 @@ TEST_F(ServerTest, AnAddressInUseIsSaid) {
   serve();
   options.port = port;
   on_thread([&] { EXPECT_THROW(server(context.get_executor(), options, service_), boost::system::system_error); });
-  options.port = 0;
-  options.trusted_proxies = {"10.0.0.0/33"};
-  on_thread([&] { EXPECT_THROW(server(context.get_executor(), options, service_), std::invalid_argument); });
+}
+
+// PROXY protocol: of a trusted proxy the header is required, of anybody else it is no request.
+TEST_F(ServerTest, ProxyHeadersCountFromTrustedProxiesOnly) {
+  options.proxy_protocol = true;
+  options.header_timeout = 300ms;
+  serve();
+  auto stranger = connect();
+  stranger.send(get("/peer"));
+  EXPECT_EQ(stranger.read().body, "127.0.0.1");
+  auto pretender = connect();
+  pretender.send("PROXY TCP4 203.0.113.7 10.0.0.1 1 2\r\n" + get("/peer"));
+  EXPECT_EQ(pretender.read().status, 400);
+  EXPECT_TRUE(pretender.closed());
+  on_thread([&] { server_.reset(); });
+  options.trusted_proxies = {*parse_network("127.0.0.0/8")};
+  serve();
+  auto proxied = connect();
+  proxied.send("PROXY TCP4 203.0.113.7 10.0.0.1 1 2\r\n" + get("/peer", "X-Forwarded-For: 9.9.9.9\r\n") + get("/peer"));
+  EXPECT_EQ(proxied.read().body, "203.0.113.7");
+  EXPECT_EQ(proxied.read().body, "203.0.113.7");
+  auto own = connect();
+  own.send("PROXY UNKNOWN\r\n");
+  own.send(get("/peer"));
+  EXPECT_EQ(own.read().body, "127.0.0.1");
+  auto bare = connect();
+  bare.send(get("/peer"));
+  EXPECT_TRUE(bare.closed()) << "and nothing is said to what is no proxy";
+  auto slow = connect();
+  slow.send("PROXY TCP4 203.0.");
+  EXPECT_TRUE(slow.closed(3s));
+  EXPECT_TRUE(eventually([&] { return connections() <= 2; }));
 }
 
 TEST_F(ServerTest, PortsAreSharedWhenAskedFor) {
@@ -583,7 +612,7 @@ TEST_F(ServerTest, NewLimitsHoldForNewConnections) {
   EXPECT_EQ(old.read().status, 200);
   server_options fewer = options;
   fewer.body_limit = 10;
-  on_thread([&] { server_->set_limits(fewer); });
+  on_thread([&] { server_->set_options(fewer); });
   auto fresh = connect();
   fresh.send(post("/echo", std::string(11, 'x')));
   EXPECT_EQ(fresh.read().status, 413);
