@@ -76,19 +76,28 @@ void add_system(endpoint_table& to) {
       optional("Idempotent-Replayed", about(one_of({"true"}), "The same key and content again: the first answer's result."));
   callback.answers = {
       {200,
-       "Recorded, or ignored by rule. `disposition` says which; providers may be configured to get a literal body, or none.",
+       "Recorded, ignored by rule, or a verification request that is answered. `disposition` says which; providers may be "
+       "configured to get a literal body, or none.",
        any(),
        "*/*",
        {replayed}},
+      {204, "The same as 200, for providers that want it so.", any(), "*/*", {replayed}},
       {202, "Recorded: parked until its operation is registered, or not in the provider's map.", any(), "*/*", {replayed}},
   };
   to.endpoints.push_back(std::move(callback));
 
-  auto handshake =
-      open("GET", "/callbacks/{provider}", "answerHandshake", "The verification request of a provider that has one.", nullptr);
+  auto handshake = open(
+      "GET", "/callbacks/{provider}", "answerHandshake",
+      "The verification request of a provider that asks by GET. 403 for a wrong token, 400 for an unusable challenge.", nullptr);
   handshake.tag = "callbacks";
-  handshake.answers = {{200, "The challenge, echoed.", std::nullopt, "text/plain", {}}};
+  handshake.answers = {{200, "What the provider wants to hear: the challenge as text, or JSON made of it.", any(), "*/*", {}}};
   to.endpoints.push_back(std::move(handshake));
+
+  auto head = open("HEAD", "/callbacks/{provider}", "answerHandshakeHead",
+                   "The verification request of a provider that asks by HEAD.", nullptr);
+  head.tag = "callbacks";
+  head.answers = {{200, "It is there.", std::nullopt, "text/plain", {}}};
+  to.endpoints.push_back(std::move(head));
 }
 
 }  // namespace recibo::api

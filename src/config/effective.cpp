@@ -120,6 +120,12 @@ json of(const provider& p) {
   if (p.silence_alert) out["silence_alert"] = text(*p.silence_alert);
   if (!p.public_url.empty()) out["public_url"] = p.public_url;
   if (p.public_url_forwarded) out["public_url"] = "forwarded";
+  if (p.handshake) {
+    out["handshake"] = {{"type", to_string(p.handshake->kind)}};
+    if (!p.handshake->token.text.empty()) out["handshake"]["token"] = masked(p.handshake->token.text);
+  }
+  if (p.resend_gap) out["resends"]["after"] = text(*p.resend_gap);
+  if (p.resend_span) out["resends"]["for"] = text(*p.resend_span);
   for (const auto& [state, limit] : p.limits) out["limits"][state] = of(limit);
   return out;
 }

@@ -1,5 +1,6 @@
 // providers: everything about one sender of callbacks.
 #include "answers_reader.hpp"
+#include "handshake_reader.hpp"
 #include "scheme_reader.hpp"
 #include "sections.hpp"
 
@@ -20,7 +21,7 @@ class provider_reader {
     const field verify = s.require("verify", "how its callbacks are authenticated");
     const bool verified = verify && read_verify(r_, verify, where_.name, out_.verify, out_.keys);
     const verify::scheme* scheme = verified ? &out_.verify : nullptr;
-    if (scheme) apply_manners(scheme->name, out_);
+    if (scheme) apply_profile(scheme->name, out_);
     read_public_url(s, scheme);
     if (const field extract = s.require("extract", "where the values of a callback stand"))
       read_extract(r_, extract, scheme, out_.extract);
@@ -31,7 +32,7 @@ class provider_reader {
     read_idempotency(s);
     read_order(s);
     read_times(s);
-    s.not_served("handshake");
+    read_handshake(r_, s.get("handshake"), scheme, out_);
     s.not_served("status");
     return std::move(out_);
   }
@@ -152,6 +153,8 @@ class provider_reader {
       if (keep > settings_.retain_deliveries)
         r_.error(f_keep.at, "keep: longer than retention.deliveries; a key cannot outlive the delivery that claimed it");
       out_.keep_keys = keep;
+      if (out_.resend_span && keep < *out_.resend_span)
+        r_.warn(f_keep.at, "keep: this provider may send again for longer, and then what it repeats would count as new");
     }
   }
 

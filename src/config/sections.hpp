@@ -34,8 +34,7 @@ bool read_limit(reading& r, const field& f, std::optional<transition::limit>& ou
 // The states and moves of the workflow that is built in.
 std::shared_ptr<const transition::workflow> default_workflow();
 
-// How a preset's provider wants to be answered where that is known: its time limit, and other statuses where a 4xx
-// would make it switch the endpoint off. Defaults that the configuration overrides.
-void apply_manners(std::string_view preset, provider& out);
+// What is known of a preset's provider, as defaults that the configuration overrides (profile.hpp).
+void apply_profile(std::string_view preset, provider& out);
 
 }  // namespace recibo::config

@@ -72,10 +72,9 @@ std::string head_of(const response& of, const answer_frame& frame) {
   };
   out.append("HTTP/1.1 ").append(std::to_string(of.status)).append(" ").append(reason_of(of.status)).append("\r\n");
   line("Date", frame.date);
-  if (may_have_body(of.status)) {
-    if (!of.body.empty() && is_field_value(of.content_type)) line("Content-Type", of.content_type);
-    line("Content-Length", std::to_string(of.body.size()));
-  }
+  const bool with_body = may_have_body(of.status);
+  if (((with_body && !of.body.empty()) || of.typed) && is_field_value(of.content_type)) line("Content-Type", of.content_type);
+  if (with_body) line("Content-Length", std::to_string(of.body.size()));
   line("X-Content-Type-Options", "nosniff");
   line("X-Request-Id", frame.trace_id);
   line("traceresponse", frame.trace_response);

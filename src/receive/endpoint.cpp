@@ -66,10 +66,9 @@ std::optional<http::response> callbacks::refuse(const http::request& head, const
       return std::nullopt;
     case route::resource::callback: break;
   }
-  if (now.providers.find(to.provider) == now.providers.end()) {
-    return http::problem(error(permanent::unknown_provider, "No such provider is configured."));
-  }
-  if (head.method != "POST") return method_not_allowed("POST");
+  const auto from = now.providers.find(to.provider);
+  if (from == now.providers.end()) return http::problem(error(permanent::unknown_provider, "No such provider is configured."));
+  if (!takes_method(from->second, head.method)) return method_not_allowed(methods_of(from->second));
   if (!is_identity_coded(head.headers)) {
     auto out =
         http::problem(415, "unsupported_media_type", "The body must not be compressed: the signature covers what is sent.");
@@ -89,13 +88,31 @@ boost::asio::awaitable<http::response> callbacks::handle(http::request& whole) {
   if (to.what == route::resource::readyz) co_return parts_.health->readyz();
 
   const config::provider& from = settings->providers.find(to.provider)->second;
+  if (whole.method != "POST") {
+    http::response told = answer_question(from, whole, parts_.clock());
+    co_return shake(std::move(told), whole, from);
+  }
+  const auto until = began + patience(from.answer_within);
   auto judged = judge(whole, settings, from);
   if (auto* told = std::get_if<http::response>(&judged)) co_return std::move(*told);
+  if (auto* hands = std::get_if<signed_handshake>(&judged)) {
+    if (!hands->confirm_url.empty()) {
+      result<int> status = error(transient::not_ready, "Nothing here can fetch the confirmation.");
+      if (parts_.fetch) {
+        auto fetched = parts_.fetch(std::move(hands->confirm_url), until);
+        status = co_await std::move(fetched);
+      }
+      // Sent again, the same confirmation may succeed; a 2xx without one would leave the subscription pending for ever.
+      if (!status || *status < 200 || *status > 299)
+        hands->answer = http::problem(error(transient::not_ready, "The subscription could not be confirmed."));
+    }
+    co_return shake(std::move(hands->answer), whole, from);
+  }
 
   auto& said = std::get<record::callback>(judged);
   const known_ids known{to_string(said.id), said.request_id, said.trace_id};
   record::work what(std::move(said));
-  auto pending = parts_.record(std::move(what), began + patience(from.answer_within));
+  auto pending = parts_.record(std::move(what), until);
   const auto outcome = co_await std::move(pending);
   parts_.counts->stage(from.name, "total", steady::now() - began);
   if (!outcome) co_return refuse_record(outcome.error(), known, from);
@@ -112,15 +129,20 @@ boost::asio::awaitable<http::response> callbacks::handle(http::request& whole) {
   co_return out;
 }
 
-std::variant<http::response, record::callback> callbacks::judge(http::request& whole,
-                                                                std::shared_ptr<const config::settings> settings,
-                                                                const config::provider& from) {
+std::variant<http::response, signed_handshake, record::callback> callbacks::judge(
+    http::request& whole, std::shared_ptr<const config::settings> settings, const config::provider& from) {
   const auto began = steady::now();
   const sys_micros at = parts_.clock();
   const std::string url = public_url(from, whole);
   const verify::signed_message signed_part{whole.method, url, whole.query, whole.headers, whole.body};
   auto secret_name = verify::verify(from.verify, signed_part, from.keys, at);
   parts_.counts->stage(from.name, "verify", steady::now() - began);
+  // What carries a signature is judged by it; only what carries none may be a handshake that nobody signs.
+  const bool is_unsigned = !secret_name && (secret_name.error().code == permanent::signature_missing ||
+                                            secret_name.error().code == permanent::content_missing);
+  if (is_unsigned || (secret_name && secret_name->empty())) {
+    if (auto told = answer_unsigned(from, whole, !is_unsigned)) return shake(std::move(*told), whole, from);
+  }
   if (!secret_name) return refuse_signature(secret_name.error(), whole, from);
   // Only authentic callbacks use up the rate: a forger must not be able to shut out the provider.
   if (from.rate && !rates_.take(from.name, *from.rate, began)) {
@@ -128,6 +150,7 @@ std::variant<http::response, record::callback> callbacks::judge(http::request& w
     return refuse_record(error(transient::over_rate, "Over the rate that is configured for this provider."), known, from);
   }
   if (!secret_name->empty()) parts_.counts->secret_used(from.name, *secret_name, at);
+  if (auto hands = answer_signed(from, whole, *secret_name)) return std::move(*hands);
 
   record::callback out;
   extract(from, whole, out);
@@ -148,6 +171,20 @@ std::variant<http::response, record::callback> callbacks::judge(http::request& w
   return out;
 }
 
+http::response callbacks::shake(http::response told, const http::request& whole, const config::provider& from) {
+  const std::string_view kind = config::to_string(from.handshake->kind);
+  const bool fine = told.status < 300;
+  parts_.counts->callback(from.name, fine ? "handshake" : told.status >= 500 ? "unavailable" : "unauthenticated");
+  const log::level at = fine ? log::level::info : log::level::warn;
+  log::write(at, fine ? "handshake answered" : "handshake refused",
+             {{"provider", from.name},
+              {"handshake", kind},
+              {"status", told.status},
+              {"peer", whole.peer},
+              {"trace_id", whole.trace_id}});
+  return told;
+}
+
 http::response callbacks::refuse_signature(const error& why, const http::request& whole, const config::provider& from) {
   const std::string_view reason = code_word(why.code);
   parts_.counts->signature_failure(from.name, reason);
@@ -158,7 +195,9 @@ http::response callbacks::refuse_signature(const error& why, const http::request
   const http::problem_context known{{}, {}, whole.trace_id};
   if (in_doubt)
     return http::problem(error(transient::clock_in_doubt, "The clock here is in doubt, so time stamps cannot be judged."), known);
-  return http::problem(why, known);
+  http::response out = http::problem(why, known);
+  if (refuses_without_body(from)) out.body.clear();
+  return out;
 }
 
 http::response callbacks::refuse_record(const error& why, const known_ids& known, const config::provider& from) {

@@ -207,7 +207,7 @@ describe('what the documents say', () => {
 function valueFor(name) {
   if (/PORT$/.test(name)) return '0';
   if (/URL$/.test(name)) return 'postgresql:///recibo';
-  if (/SHA256$/.test(name)) return createHash('sha256').update(name).digest('hex');
+  if (/(SHA256|HEX)$/.test(name)) return createHash('sha256').update(name).digest('hex');
   return `whsec_${Buffer.from(`${name}-`.repeat(8).slice(0, 32)).toString('base64')}`;
 }
 

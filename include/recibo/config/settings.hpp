@@ -3,6 +3,7 @@
 #pragma once
 
 #include "recibo/config/listener.hpp"
+#include "recibo/config/handshake.hpp"
 #include "recibo/core/clock.hpp"
 #include "recibo/core/network.hpp"
 #include "recibo/core/secret.hpp"
@@ -117,6 +118,10 @@ struct provider {
   std::string public_url;  // for schemes that sign the URL
   // Instead of it: scheme and host as a trusted proxy saw them, with this request's own path and query.
   bool public_url_forwarded = false;
+  std::optional<config::handshake> handshake;
+  // How it sends again what was not answered 2xx, where that is known of its preset: from the first attempt to the second, and to
+  // the last.
+  std::optional<std::chrono::seconds> resend_gap, resend_span;
   // How long claimed keys stay; nullopt: as long as the operation (R4).
   std::optional<std::chrono::seconds> keep_keys;
   // By state of the workflow: this provider's limit instead of the workflow's; nullopt: `limit: none`.

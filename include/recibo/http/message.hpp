@@ -45,6 +45,8 @@ struct response {
   header_list headers;
   // Close the connection after this answer.
   bool close = false;
+  // Send Content-Type although there is no body.
+  bool typed = false;
 };
 
 // %XX decoded; nullopt for a malformed escape. `plus_is_blank` for forms and queries.

@@ -1,11 +1,13 @@
-// The callbacks listener: POST /callbacks/{provider}, bytes → verify → extract → record → answer, and the health checks
-// (contract sections 3 and 4). The one place on the public side that meets foreign requests.
+// The callbacks listener: POST /callbacks/{provider}, bytes → verify → extract → record → answer, the verification requests of
+// providers that have some, and the health checks (contract sections 3 and 4). The one place on the public side that meets
+// foreign requests.
 #pragma once
 
 #include "recibo/config/snapshot.hpp"
 #include "recibo/core/clock.hpp"
 #include "recibo/http/health.hpp"
 #include "recibo/http/server.hpp"
+#include "recibo/receive/handshakes.hpp"
 #include "recibo/receive/meter.hpp"
 #include "recibo/receive/rate.hpp"
 #include "recibo/record/work.hpp"
@@ -29,11 +31,16 @@ class callbacks : public http::service {
   using record_function =
       std::function<boost::asio::awaitable<result<record::outcome>>(record::work, std::chrono::steady_clock::time_point)>;
 
+  using fetch_function = std::function<boost::asio::awaitable<result<int>>(std::string, std::chrono::steady_clock::time_point)>;
+
   struct parts {
     std::shared_ptr<const config::snapshot> settings;
     record_function record;
     std::shared_ptr<http::health> health;
     std::shared_ptr<meter> counts;
+    // GETs a URL that a signed handshake names and handshakes.hpp has checked; the status. Follows no redirect, reads no private
+    // network. Absent: such a handshake is answered 503.
+    fetch_function fetch{};
     // The wall clock, for tests.
     std::function<sys_micros()> clock = now;
   };
@@ -49,13 +56,16 @@ class callbacks : public http::service {
 
  private:
   std::optional<http::response> refuse(const http::request& head, const config::settings& now) const;
-  // Verified and extracted, or the answer that needs no record.
-  std::variant<http::response, record::callback> judge(http::request& whole, std::shared_ptr<const config::settings> settings,
-                                                       const config::provider& from);
+  // Verified and extracted, or a handshake, or the answer that needs no record.
+  std::variant<http::response, signed_handshake, record::callback> judge(http::request& whole,
+                                                                         std::shared_ptr<const config::settings> settings,
+                                                                         const config::provider& from);
   // What an answer tells of its request, where known.
   struct known_ids {
     std::string delivery_id, request_id, trace_id;
   };
+  // A handshake's answer, counted and logged.
+  http::response shake(http::response told, const http::request& whole, const config::provider& from);
   http::response refuse_signature(const error& why, const http::request& whole, const config::provider& from);
   http::response refuse_record(const error& why, const known_ids& known, const config::provider& from);
 

@@ -268,13 +268,84 @@ TEST(Load, PresetsBringTheMannersOfTheirProvider) {
   ASSERT_THAT(lines_of(l.problems), IsEmpty());
   const provider &p = l.settings->providers.at("p"), &q = l.settings->providers.at("q");
   EXPECT_EQ(p.answers.status.at("conflict"), 200);
-  EXPECT_EQ(p.answers.status.at("unprocessable"), 202);
+  EXPECT_EQ(p.answers.status.at("unprocessable"), 200) << "Xero takes nothing but 200 for success";
+  EXPECT_EQ(p.answers.status.at("parked"), 200);
   EXPECT_EQ(p.answers.body, "");
+  ASSERT_TRUE(p.handshake);
+  EXPECT_EQ(p.handshake->kind, handshake_kind::xero);
+  EXPECT_EQ(p.resend_span, std::chrono::hours(24));
   EXPECT_EQ(p.answer_within, std::chrono::seconds(4));
   EXPECT_EQ(q.answers.status.at("conflict"), 409);
   EXPECT_EQ(q.answers.body, "[accepted]");
   EXPECT_EQ(q.answers.content_type, "text/plain; charset=utf-8");
   EXPECT_EQ(q.answer_within, std::chrono::seconds(3));
+}
+
+TEST(Load, HandshakesAreConfiguredImpliedAndLeftOut) {
+  const auto l = load(R"(providers:
+  configured:
+    verify: {scheme: meta, secrets: [s3cret]}
+    extract: {request_id: /id, idempotency_key: /key, event: /type}
+    events: {done: complete}
+    handshake: {type: meta, token: {value: "${VERIFY_TOKEN}", until: 2099-01-01T00:00:00Z}}
+  implied:
+    verify: {scheme: slack, secrets: [s3cret]}
+    extract: {request_id: /id, event: /type}
+    events: {done: complete}
+  refused:
+    verify: {scheme: dropbox, secrets: [s3cret]}
+    extract: {request_id: /id, idempotency_key: /key, event: /type}
+    events: {done: complete}
+    handshake: none
+  without:
+    verify: {scheme: meta, secrets: [s3cret]}
+    extract: {request_id: /id, idempotency_key: /key, event: /type}
+    events: {done: complete}
+  other:
+    verify: {scheme: github, secrets: ["public|private"]}
+    extract: {request_id: /id, idempotency_key: /key, event: /type}
+    events: {done: complete}
+    handshake: {type: braintree}
+)",
+                      {{"VERIFY_TOKEN", "vt-canary"}});
+  ASSERT_THAT(lines_of(l.problems), IsEmpty());
+  const auto& all = l.settings->providers;
+  EXPECT_EQ(all.at("configured").handshake->kind, handshake_kind::meta);
+  EXPECT_EQ(all.at("configured").handshake->token.text.reveal(), "vt-canary");
+  EXPECT_TRUE(all.at("configured").handshake->token.until);
+  EXPECT_EQ(all.at("implied").handshake->kind, handshake_kind::slack);
+  EXPECT_FALSE(all.at("refused").handshake);
+  EXPECT_FALSE(all.at("without").handshake) << "a preset brings no handshake that needs a token";
+  EXPECT_EQ(all.at("other").handshake->kind, handshake_kind::braintree);
+  const std::string shown = effective_json(*l.settings);
+  EXPECT_EQ(shown.find("canary"), std::string::npos);
+  EXPECT_THAT(shown, testing::HasSubstr(R"("type": "meta",
+        "token": "(set)")"));
+}
+
+TEST(Load, AHandshakeThatProvesASecretNeedsOne) {
+  const auto l = load(R"(providers:
+  p:
+    verify: {scheme: none}
+    extract: {request_id: /id, idempotency_key: /key, event: /type}
+    events: {done: complete}
+    handshake: {type: zoom}
+)");
+  EXPECT_THAT(lines_of(l.problems),
+              ElementsAre("6:16: handshake: zoom is answered with the provider's secret, and scheme: none has none"));
+}
+
+TEST(Load, KeysThatEndBeforeTheProviderStopsSendingAreAWarning) {
+  const auto l = load(R"(providers:
+  p:
+    verify: {scheme: stripe, secrets: [s3cret]}
+    extract: {request_id: /id, event: /type}
+    events: {done: complete}
+    idempotency: {keep: 2d}
+)");
+  ASSERT_THAT(lines_of(l.problems), IsEmpty());
+  EXPECT_THAT(lines_of(l.warnings),
+              ElementsAre("6:25: keep: this provider may send again for longer, and then what it repeats would count as new"));
 }
 
 TEST(Load, TheKeyDefaultsToASignedDeliveryId) {

@@ -32,6 +32,16 @@ TEST(Answer, TheHeadIsWrittenWhole) {
   testing::internal::GetCapturedStderr();
 }
 
+TEST(Answer, ATypeStandsWithoutABodyWhereItIsAskedFor) {
+  response of;
+  of.status = 204;
+  EXPECT_EQ(head_of(of, answer_frame{}).find("Content-Type"), std::string::npos);
+  of.typed = true;
+  const std::string head = head_of(of, answer_frame{});
+  EXPECT_NE(head.find("Content-Type: application/json\r\n"), std::string::npos);
+  EXPECT_EQ(head.find("Content-Length"), std::string::npos);
+}
+
 TEST(Answer, AStatusWithoutAPhraseKeepsItsBlank) {
   response of;
   of.status = 299;

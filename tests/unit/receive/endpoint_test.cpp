@@ -52,6 +52,7 @@ class Endpoint : public ::testing::Test {
     p.health = health_;
     p.counts = counts_;
     p.clock = [this] { return clock_; };
+    p.fetch = [this](std::string url, std::chrono::steady_clock::time_point until) { return fetch(std::move(url), until); };
     endpoint_.emplace(std::move(p));
   }
 
@@ -73,6 +74,13 @@ class Endpoint : public ::testing::Test {
     out.request_id = recorded_.back().request_id;
     out.state = "completed";
     co_return out;
+  }
+
+  boost::asio::awaitable<result<int>> fetch(std::string url, std::chrono::steady_clock::time_point until) {
+    fetched_.push_back(std::move(url));
+    until_ = until;
+    if (fetch_status_ == 0) co_return error(transient::deadline_passed);
+    co_return fetch_status_;
   }
 
   // As the session does: the head first, then the whole.
@@ -106,6 +114,8 @@ class Endpoint : public ::testing::Test {
   std::vector<record::callback> recorded_;
   std::chrono::steady_clock::time_point until_;
   std::optional<error> fails_;
+  std::vector<std::string> fetched_;
+  int fetch_status_ = 200;
   std::optional<callbacks> endpoint_;
 };
 
@@ -319,6 +329,85 @@ TEST_F(Endpoint, AReloadCountsFromTheNextRequestOn) {
   EXPECT_FALSE(endpoint_->refuse_early(head));
   settings_->set(std::make_shared<config::settings>());
   EXPECT_EQ(send(signed_b0()).status, 404);
+}
+
+http::request of_method(const char* method, std::string query) {
+  http::request out = post("");
+  out.method = method;
+  out.query = std::move(query);
+  return out;
+}
+
+void shake_hands(config::provider& p, config::handshake_kind kind) {
+  p.handshake.emplace();
+  p.handshake->kind = kind;
+  p.handshake->token.text = secret("vt-1");
+}
+
+TEST_F(Endpoint, AHandshakeIsAnsweredAndNotRecorded) {
+  configure([](config::provider& p) { shake_hands(p, config::handshake_kind::meta); });
+  const auto told = send(of_method("GET", "hub.mode=subscribe&hub.verify_token=vt-1&hub.challenge=17"));
+  EXPECT_EQ(told.status, 200);
+  EXPECT_EQ(told.body, "17");
+  EXPECT_EQ(told.content_type, "text/plain");
+  EXPECT_EQ(send(of_method("GET", "hub.mode=subscribe&hub.verify_token=vt-2&hub.challenge=17")).status, 403);
+  const auto put = send(of_method("PUT", ""));
+  EXPECT_EQ(put.status, 405);
+  EXPECT_EQ(header(put, "Allow"), "GET, POST");
+  EXPECT_TRUE(recorded_.empty());
+  EXPECT_EQ(counts_->seen["p1 handshake"], 1);
+  EXPECT_EQ(counts_->seen["p1 unauthenticated"], 1);
+  EXPECT_EQ(send(signed_b0()).status, 200) << "callbacks are taken as ever";
+  EXPECT_EQ(recorded_.size(), 1u);
+}
+
+TEST_F(Endpoint, AQuestionWithoutSignatureIsNoneWhereASignatureIsWrong) {
+  configure([](config::provider& p) { shake_hands(p, config::handshake_kind::microsoft_graph); });
+  EXPECT_EQ(send(of_method("POST", "validationToken=abc")).body, "abc");
+  http::request forged = signed_b0();
+  forged.query = "validationToken=abc";
+  forged.body += ' ';
+  EXPECT_EQ(send(forged).status, 401);
+  http::request right = signed_b0();
+  right.query = "validationToken=abc";
+  EXPECT_EQ(send(right).status, 200);
+  EXPECT_EQ(recorded_.size(), 1u) << "an authentic callback is recorded, whatever its query says";
+}
+
+TEST_F(Endpoint, RefusalsHaveNoBodyWhereTheProviderAsksForThat) {
+  configure([](config::provider& p) { shake_hands(p, config::handshake_kind::xero); });
+  http::request forged = signed_b0();
+  forged.body += ' ';
+  const auto told = send(forged);
+  EXPECT_EQ(told.status, 401);
+  EXPECT_EQ(told.body, "");
+}
+
+TEST_F(Endpoint, ASubscriptionIsConfirmedBeforeItIsAnswered) {
+  configure([](config::provider& p) {
+    shake_hands(p, config::handshake_kind::aws_sns);
+    p.verify = {};
+    p.verify.kind = verify::scheme_kind::none;
+    p.answer_within = std::chrono::seconds(5);
+  });
+  const std::string url = "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&Token=t";
+  const http::request asked = post(R"({"Type":"SubscriptionConfirmation","SubscribeURL":")" + url + "\"}");
+  EXPECT_EQ(send(asked).status, 200);
+  EXPECT_EQ(fetched_, std::vector<std::string>{url});
+  EXPECT_LE(until_, std::chrono::steady_clock::now() + std::chrono::seconds(5));
+  for (const int status : {0, 302, 403, 500}) {
+    fetch_status_ = status;
+    const auto told = send(asked);
+    EXPECT_EQ(told.status, 503) << status;
+    EXPECT_NE(header(told, "Retry-After"), "") << status;
+  }
+  fetched_.clear();
+  EXPECT_EQ(
+      send(post(R"({"Type":"SubscriptionConfirmation","SubscribeURL":"https://sns.eu-west-1.amazonaws.com.evil.example/"})"))
+          .status,
+      400);
+  EXPECT_TRUE(fetched_.empty());
+  EXPECT_TRUE(recorded_.empty());
 }
 
 TEST_F(Endpoint, SchemesThatSignTheUrlUseTheConfiguredOne) {

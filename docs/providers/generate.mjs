@@ -1,0 +1,160 @@
+// Writes a page for each preset, and their index, from what the binary is made of: src/verify/presets.json and
+// src/config/provider_profiles.json. Run it after changing one of them: node docs/providers/generate.mjs
+// tests/e2e/providers.test.mjs fails when a page differs, and tries every piece of configuration.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const folder = dirname(fileURLToPath(import.meta.url));
+const root = join(folder, '..', '..');
+const read = (path) => JSON.parse(readFileSync(join(root, path), 'utf8'));
+
+// What each verification request is, and what it is answered with.
+const handshakes = {
+  slack: 'A signed POST `{"type": "url_verification", "challenge": …}`. It is verified like a callback, then answered with the challenge as text.',
+  zoom: 'A signed POST `endpoint.url_validation` with a `plainToken`, answered with the token and its HMAC under the secret that verified the request. Zoom repeats it every 72 hours.',
+  meta: 'A GET with `hub.mode=subscribe`, `hub.verify_token` and `hub.challenge`. The token is compared with `handshake.token`: the challenge comes back as text, or 403.',
+  dropbox: 'A GET with `challenge`, which comes back as text.',
+  twitch: 'A signed POST with `Twitch-Eventsub-Message-Type: webhook_callback_verification`. It is verified, then answered with its challenge as text.',
+  xero: 'The *intent to receive*: several POSTs without events, some of them signed wrongly. 200 for those that verify, 401 for the others, both without a body.',
+  'microsoft-graph': 'A POST with `validationToken` in the query, which comes back decoded as text.',
+  okta: 'A GET with the header `X-Okta-Verification-Challenge`, answered with JSON that holds its value.',
+  'aws-sns': 'A signed POST of type `SubscriptionConfirmation`. It is verified, then its `SubscribeURL` is fetched, then it is answered; 503 where the fetching failed, so that SNS tries again.',
+  discord: 'A signed POST of type 0, answered 204 without a body (type 1 of an interactions endpoint: 200 with `{"type":1}`). It is verified like a callback.',
+  braintree: 'A GET with `bt_challenge`, answered with the public key and an HMAC that proves the private one.',
+  woocommerce: 'An unsigned form `webhook_id=…` when the webhook is created, answered 200. Nothing is recorded of it.',
+  circle: 'A HEAD, answered 200.',
+  intercom: 'A HEAD when the URL is saved (unverified), and a signed callback of the topic `ping`. Both are answered 200 and not recorded.',
+};
+
+const plain = /^[A-Za-z0-9_/.:@$%+-]+$/;
+const reserved = /^(true|false|yes|no|on|off|null|~|[-+.0-9].*)$/i;
+const scalar = (text) => (plain.test(text) && !reserved.test(text) && !/:$|^[@%-]/.test(text) ? text : JSON.stringify(text));
+function flow(value) {
+  if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`;
+  if (typeof value === 'object') return `{${Object.entries(value).map(([k, v]) => `${scalar(k)}: ${flow(v)}`).join(', ')}}`;
+  return scalar(value);
+}
+
+const variableOf = (name, profile, scheme) => {
+  const stem = name.toUpperCase().replaceAll('-', '_');
+  return scheme?.key?.encoding === 'hex' ? `${stem}_KEY_HEX` : `${stem}_SECRET`;
+};
+
+export function configuration(name, profile, scheme) {
+  const id = name.replaceAll(/[^a-z0-9_-]/g, '-');
+  const lines = ['providers:', `  ${id}:`];
+  lines.push(`    verify: {scheme: ${name}, secrets: ["\${${variableOf(name, profile, scheme)}}"]}`);
+  if (profile.public_url) lines.push(`    public_url: https://hooks.example.com/callbacks/${id}`);
+  lines.push('    extract:');
+  for (const [key, value] of Object.entries(profile.extract)) lines.push(`      ${key}: ${flow(value)}`);
+  lines.push('    events:');
+  for (const [word, event] of Object.entries(profile.events)) lines.push(`      ${scalar(word)}: ${event}`);
+  if (profile.example_handshake) lines.push(`    handshake: ${flow(profile.example_handshake).replaceAll(/"?(\$\{\w+\})"?/g, '"$1"')}`);
+  return `${lines.join('\n')}\n`;
+}
+
+const seconds = (ms) => `${ms / 1000} s`;
+function span(s) {
+  for (const [unit, size] of [['day', 86400], ['hour', 3600], ['minute', 60]]) {
+    if (s >= size && (s % size === 0 || s >= 2 * size)) {
+      const n = Math.round((s / size) * 10) / 10;
+      return `${n} ${unit}${n === 1 ? '' : 's'}`;
+    }
+  }
+  return `${s} s`;
+}
+
+const successes = { applied: 200, redundant: 200, partial: 200, duplicate: 200, stale: 200, parked: 202, review: 200, unmapped: 202, ignored: 200 };
+// The statuses that differ from the usual ones, as the profile makes them (src/config/profiles.cpp).
+export function statuses({ accepts = [], refusals_hurt: hurts }) {
+  const out = hurts ? { conflict: 200, unprocessable: 202 } : {};
+  if (accepts.length === 0) return out;
+  for (const [word, status] of Object.entries(successes)) if (!accepts.includes(status)) out[word] = accepts[0];
+  for (const word of Object.keys(out)) if (!accepts.includes(out[word])) out[word] = accepts[0];
+  return out;
+}
+
+function answersText(profile) {
+  const own = statuses(profile);
+  const all = profile.accepts !== undefined && Object.entries(successes).every(([word, usual]) => (own[word] ?? usual) === profile.accepts[0]);
+  const rows = all ? [`every success is ${profile.accepts[0]}`] : [];
+  for (const [word, status] of Object.entries(own)) if (!all || !(word in successes)) rows.push(`\`${word}\` is ${status}`);
+  if (profile.body === '') rows.push('no body');
+  else if (profile.body !== undefined) rows.push(`the body of a success is \`${profile.body}\``);
+  return rows.length === 0 ? 'the usual ones.' : `${rows.join(', ')}. What is recorded is the same; \`answers\` in the configuration overrides it.`;
+}
+
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${/[.!]$/.test(text.trim()) ? '' : '.'}`;
+
+export function page(name, profile, scheme) {
+  const kind = profile.handshake ?? profile.example_handshake?.type;
+  const firstEvent = Object.entries(profile.events ?? {}).find(([, event]) => event !== 'ignore')?.[0];
+  const out = [`# ${profile.title}`, '', `<!-- Made by docs/providers/generate.mjs; change src/config/provider_profiles.json instead. -->`, ''];
+  if (profile.about) out.push(profile.about, '');
+  out.push(`Preset \`${name}\`. How it signs is in [signature schemes](../signature-schemes.md#presets). What is marked *unverified* was not seen`, 'in a source of the provider; try it before you rely on it.', '');
+  out.push('## At the provider', '');
+  out.push(`The URL is \`https://hooks.example.com/callbacks/${name}\`, with the name that leads to your callbacks listener.`, '');
+  profile.setup.forEach((step, i) => out.push(`${i + 1}. ${step}`));
+  out.push('', `The secret: ${profile.secret}.`, '');
+  out.push('## Configuration', '');
+  if (profile.extract === undefined) {
+    out.push('There is no configuration to show: see below.', '');
+  } else {
+    if (profile.needs === 'hint') {
+      out.push('The signature does not cover what the callback says, so an identity cannot be taken from it. This needs a minted callback URL or', 'thin callbacks (`mode: hint`), which this version does not serve: it is refused with that sentence.', '');
+      out.push('<!-- not run by the tests: refused until thin callbacks are served -->');
+    }
+    out.push('```yaml', configuration(name, profile, scheme).trimEnd(), '```', '');
+    out.push('Words and places are those of one kind of event; look at a payload of your own and adapt `extract` and `events`. The events on the', 'right are those of the built-in workflow `default`.', '');
+  }
+  out.push('## How it behaves', '', '| | |', '| --- | --- |');
+  out.push(`| takes for success | ${profile.success} |`);
+  out.push(`| waits | ${profile.limit}; Recibo answers within ${profile.answer_within_ms ? seconds(profile.answer_within_ms) : '10 s, its default'} |`);
+  out.push(`| sends again | ${profile.retries} |`);
+  if (profile.resend_gap_s || profile.resend_span_s) {
+    const parts = [];
+    if (profile.resend_gap_s) parts.push(`first after ${span(profile.resend_gap_s)}`);
+    if (profile.resend_span_s) parts.push(`last within ${span(profile.resend_span_s)}; a key must be kept for longer than that`);
+    out.push(`| counted with | ${parts.join(', ')} |`);
+  }
+  if (profile.stops) out.push(`| gives up | ${profile.stops} |`);
+  out.push(`| is answered | ${answersText(profile)} |`, '');
+  out.push('**Handshake.** ' + (kind ? `${handshakes[kind]} ${profile.handshake ? 'The preset brings it' : 'It is configured as above'}; it leaves no row.` : 'None: POST is the only method.'), '');
+  if (profile.notes?.length) out.push('## Worth knowing', '', ...profile.notes.map((note) => `- ${sentence(note)}`), '');
+  if (profile.extract && profile.needs !== 'hint' && (scheme?.signature?.from ?? 'header') === 'header' && ['hmac', 'hash', 'token'].includes(scheme?.kind)) {
+    // Where the word for what happened is the reference itself, both are the same.
+    const reference = JSON.stringify(profile.extract.reference) === JSON.stringify(profile.extract.event) ? firstEvent : 'REFERENCE';
+    const identity = profile.extract.request_id ? '--request-id ID' : `--reference ${reference}`;
+    out.push('## Try it', '', `Register an operation at this provider, then \`recibo send ${name} ${identity} --event ${firstEvent} --dry-run\` shows the`, 'request as the provider would sign it; without `--dry-run` it is sent to this machine.', '');
+  }
+  return `${out.join('\n').trimEnd()}\n`;
+}
+
+export function index(pages) {
+  const out = ['# Providers', '', '<!-- Made by docs/providers/generate.mjs. -->', '',
+    'A page for each preset: what to paste where, a configuration that `recibo check` takes, the verification request, time limit and',
+    'answers, how the provider sends again, and what has bitten others. For a sender without a page see',
+    '[signature schemes](../signature-schemes.md#describing-a-scheme).', '',
+    '| provider | preset | waits | sends again for | handshake |', '| --- | --- | --- | --- | --- |'];
+  for (const { name, profile } of pages) {
+    const kind = profile.handshake ?? profile.example_handshake?.type;
+    out.push(`| [${profile.title}](${name}.md) | \`${name}\` | ${profile.limit.replace(/;.*/, '')} | ${profile.resend_span_s ? span(profile.resend_span_s) : 'not known'} | ${kind ? `\`${kind}\`` : ''} |`);
+  }
+  out.push('', 'Handshakes without a preset, for a scheme that is spelled out: `asana` (its `X-Hook-Secret` comes back; the same secret stands in the',
+    'answer to the call that made the webhook, and belongs under `secrets`) and `x-twitter` (the CRC of X, answered with the consumer',
+    'secret). `braintree` and the others may be named in the same way: `handshake: {type: …}`.', '');
+  return out.join('\n');
+}
+
+// Every file of this folder that is made: name → text.
+export function pages() {
+  const [presets, profiles] = [read('src/verify/presets.json'), read('src/config/provider_profiles.json')];
+  const served = Object.entries(profiles).filter(([, profile]) => !profile.later).map(([name, profile]) => ({ name, profile }));
+  served.sort((a, b) => a.profile.title.localeCompare(b.profile.title, 'en'));
+  return new Map([['README.md', index(served)], ...served.map(({ name, profile }) => [`${name}.md`, page(name, profile, presets[name])])]);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const [name, text] of pages()) writeFileSync(join(folder, name), text);
+}

@@ -1,0 +1,76 @@
+// docs/providers/: every page is what docs/providers/generate.mjs makes of the data that the binary holds, its configuration is
+// accepted, and its `recibo send` works as printed.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { pages, statuses } from '../../docs/providers/generate.mjs';
+import { blocks, inlineCommands } from '../support/documents.mjs';
+import { run, sourceFolder } from '../support/process.mjs';
+
+const shipped = join(sourceFolder, 'docs', 'providers');
+const made = pages();
+const folder = mkdtempSync(join(tmpdir(), 'rcb-pages-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const profiles = JSON.parse(readFileSync(join(sourceFolder, 'src', 'config', 'provider_profiles.json'), 'utf8'));
+
+function valueFor(name) {
+  if (/HEX$/.test(name)) return createHash('sha256').update(name).digest('hex');
+  return `whsec_${Buffer.from(`${name}-`.repeat(8).slice(0, 32)).toString('base64')}`;
+}
+
+// The configuration of a page as a file, with an environment for it.
+function configured(name, text) {
+  const file = join(folder, `${name}.yaml`);
+  writeFileSync(file, text);
+  return { file, env: Object.fromEntries([...text.matchAll(/\$\{(\w+)\}/g)].map(([, variable]) => [variable, valueFor(variable)])) };
+}
+
+test('the pages are those that the generator makes', () => {
+  const there = readdirSync(shipped).filter((file) => file.endsWith('.md')).sort();
+  assert.deepEqual(there, [...made.keys()].sort(), 'run node docs/providers/generate.mjs, and remove pages of presets that are gone');
+  for (const [name, text] of made) assert.equal(readFileSync(join(shipped, name), 'utf8'), text, `${name}: run node docs/providers/generate.mjs`);
+});
+
+for (const [file, text] of made) {
+  if (file === 'README.md') continue;
+  const name = file.replace(/\.md$/, '');
+  test(`${file}: its configuration is accepted, and what it says to try works`, async () => {
+    const yaml = blocks({ name: file, text }).filter(({ language }) => language === 'yaml');
+    if (profiles[name].extract === undefined) return assert.equal(yaml.length, 0);
+    assert.equal(yaml.length, 1);
+    const { file: config, env } = configured(name, yaml[0].text);
+    const checked = await run(['check', '--config', config], { env });
+    if (yaml[0].excuse) {
+      // Refused for the reason that the page gives, and for no other.
+      if (checked.code === 0) return undefined;
+      for (const line of checked.stdout.trim().split('\n')) assert.match(line, /an identity outside the signature/, checked.stdout);
+      return undefined;
+    }
+    assert.equal(checked.code, 0, checked.stdout + checked.stderr);
+    for (const command of inlineCommands({ text }).filter((c) => c.startsWith(`recibo send ${name} `))) {
+      const sent = await run([...command.split(' ').slice(1), '--config', config], { env });
+      assert.equal(sent.code, 0, `${command}: ${sent.stderr}`);
+      assert.match(sent.stdout, /^POST /, command);
+    }
+    return undefined;
+  });
+}
+
+test('a preset that waits for its scheme has no page yet, and every other one has', async () => {
+  for (const [name, profile] of Object.entries(profiles)) {
+    const { file, env } = configured(`scheme-${name}`, `providers:\n  p:\n    verify: {scheme: ${name}, secrets: [s3cret]}\n    extract: {request_id: /id, idempotency_key: /key, event: /type}\n    events: {done: complete}\n`);
+    const { stdout } = await run(['check', '--config', file], { env });
+    const unknown = /scheme: (there is none named|\S+ is not served)/.test(stdout);
+    assert.equal(unknown, profile.later === true, `${name}: ${unknown ? 'is not served' : 'is served'}; see "later" in its profile`);
+  }
+});
+
+test('the statuses on the pages are those that the binary applies', () => {
+  assert.deepEqual(statuses({ accepts: [204], refusals_hurt: true }), Object.fromEntries(['applied', 'redundant', 'partial', 'duplicate', 'stale', 'parked', 'review', 'unmapped', 'ignored', 'conflict', 'unprocessable'].map((word) => [word, 204])));
+  assert.deepEqual(statuses({ accepts: [200], refusals_hurt: true }), { parked: 200, unmapped: 200, conflict: 200, unprocessable: 200 });
+  assert.deepEqual(statuses({ refusals_hurt: true }), { conflict: 200, unprocessable: 202 });
+  assert.deepEqual(statuses({}), {});
+});
