@@ -3,6 +3,7 @@
 #include "recibo/core/digest.hpp"
 #include "recibo/core/json.hpp"
 #include "recibo/http/problem.hpp"
+#include "recibo/verify/foreign_key.hpp"
 #include "recibo/verify/keyed_hash.hpp"
 #include "recibo/verify/strict_json.hpp"
 
@@ -230,7 +231,7 @@ std::optional<signed_handshake> answer_sns(const http::request& asked) {
   if (type == "UnsubscribeConfirmation") return signed_handshake{nothing()};
   if (type != "SubscriptionConfirmation") return std::nullopt;
   const auto url = body.text(1);
-  if (!url || !is_sns_url(*url)) return signed_handshake{no_challenge()};
+  if (!url || !is_printable(*url) || !verify::is_sns_url(*url)) return signed_handshake{no_challenge()};
   return signed_handshake{nothing(), std::string(*url)};
 }
 
@@ -326,27 +327,6 @@ std::optional<signed_handshake> answer_signed(const config::provider& of, const 
     case handshake_kind::asana: break;
   }
   return std::nullopt;
-}
-
-bool is_sns_url(std::string_view url) {
-  constexpr std::string_view scheme = "https://";
-  if (!is_printable(url) || !url.starts_with(scheme) || url.find_first_of(" \"\\<>#") != std::string_view::npos) return false;
-  url.remove_prefix(scheme.size());
-  std::string_view host = url.substr(0, url.find_first_of("/?"));
-  // Neither user nor port: what stands there would only be there to deceive.
-  if (!host.starts_with("sns.")) return false;
-  host.remove_prefix(4);
-  if (host.ends_with(".amazonaws.com")) {
-    host.remove_suffix(std::string_view(".amazonaws.com").size());
-  } else if (host.ends_with(".amazonaws.com.cn")) {
-    host.remove_suffix(std::string_view(".amazonaws.com.cn").size());
-  } else {
-    return false;
-  }
-  // The region: one label.
-  return !host.empty() && host.size() <= 32 && std::all_of(host.begin(), host.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
 }
 
 bool refuses_without_body(const config::provider& of) noexcept {

@@ -1,7 +1,7 @@
 // docs/providers/: every page is what docs/providers/generate.mjs makes of the data that the binary holds, its configuration is
 // accepted, and its `recibo send` works as printed.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,22 @@ const folder = mkdtempSync(join(tmpdir(), 'rcb-pages-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const profiles = JSON.parse(readFileSync(join(sourceFolder, 'src', 'config', 'provider_profiles.json'), 'utf8'));
 
-function valueFor(name) {
+const presets = JSON.parse(readFileSync(join(sourceFolder, 'src', 'verify', 'presets.json'), 'utf8'));
+
+// A public key in the form that a scheme reads.
+function publicKeyFor({ kind, key }) {
+  const options = kind === 'ed25519' ? ['ed25519'] : kind === 'rsa' ? ['rsa', { modulusLength: 2048 }] : ['ec', { namedCurve: 'P-256' }];
+  const { publicKey } = generateKeyPairSync(...options);
+  if (kind === 'plaid') return JSON.stringify({ ...publicKey.export({ format: 'jwk' }), kid: 'key-1', alg: 'ES256', use: 'sig' });
+  if (kind === 'ed25519') {
+    const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x, 'base64url');
+    return key.encoding === 'hex' ? raw.toString('hex') : `whpk_${raw.toString('base64')}`;
+  }
+  return key.encoding === 'pem' ? publicKey.export({ type: 'spki', format: 'pem' }).trim() : publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
+}
+
+function valueFor(name, preset) {
+  if (/_PUBLIC_KEY$/.test(name)) return publicKeyFor(presets[preset]);
   if (/HEX$/.test(name)) return createHash('sha256').update(name).digest('hex');
   return `whsec_${Buffer.from(`${name}-`.repeat(8).slice(0, 32)).toString('base64')}`;
 }
@@ -25,7 +40,7 @@ function valueFor(name) {
 function configured(name, text) {
   const file = join(folder, `${name}.yaml`);
   writeFileSync(file, text);
-  return { file, env: Object.fromEntries([...text.matchAll(/\$\{(\w+)\}/g)].map(([, variable]) => [variable, valueFor(variable)])) };
+  return { file, env: Object.fromEntries([...text.matchAll(/\$\{(\w+)\}/g)].map(([, variable]) => [variable, valueFor(variable, name)])) };
 }
 
 test('the pages are those that the generator makes', () => {
@@ -43,7 +58,7 @@ for (const [file, text] of made) {
     assert.equal(yaml.length, 1);
     const { file: config, env } = configured(name, yaml[0].text);
     const checked = await run(['check', '--config', config], { env });
-    if (yaml[0].excuse) {
+    if (/thin callbacks/.test(yaml[0].excuse ?? '')) {
       // Refused for the reason that the page gives, and for no other.
       if (checked.code === 0) return undefined;
       for (const line of checked.stdout.trim().split('\n')) assert.match(line, /an identity outside the signature/, checked.stdout);
@@ -59,12 +74,12 @@ for (const [file, text] of made) {
   });
 }
 
-test('a preset that waits for its scheme has no page yet, and every other one has', async () => {
+test('every page is of a scheme that is served', async () => {
   for (const [name, profile] of Object.entries(profiles)) {
+    if (profile.later) continue;
     const { file, env } = configured(`scheme-${name}`, `providers:\n  p:\n    verify: {scheme: ${name}, secrets: [s3cret]}\n    extract: {request_id: /id, idempotency_key: /key, event: /type}\n    events: {done: complete}\n`);
     const { stdout } = await run(['check', '--config', file], { env });
-    const unknown = /scheme: (there is none named|\S+ is not served)/.test(stdout);
-    assert.equal(unknown, profile.later === true, `${name}: ${unknown ? 'is not served' : 'is served'}; see "later" in its profile`);
+    assert.doesNotMatch(stdout, /scheme: (there is none named|\S+ is not served)/, name);
   }
 });
 

@@ -41,9 +41,6 @@ struct signed_handshake {
 std::optional<signed_handshake> answer_signed(const config::provider& of, const http::request& asked,
                                               std::string_view secret_name);
 
-// Whether a confirmation may be fetched from this URL: https, port 443, no user, a host sns.<region>.amazonaws.com or .com.cn.
-bool is_sns_url(std::string_view url);
-
 // Whether the provider wants a refusal of its signature without a body (Xero's intent to receive).
 bool refuses_without_body(const config::provider& of) noexcept;
 
