@@ -1,5 +1,6 @@
 #include "recibo/app/app.hpp"
 
+#include "confirm.hpp"
 #include "readiness.hpp"
 #include "reload.hpp"
 #include "upkeep.hpp"
@@ -142,6 +143,9 @@ class replica {
     p.record = record();
     p.health = health_;
     p.counts = std::make_shared<counted>(metrics_);
+    p.fetch = [this](std::string url, steady_clock::time_point until) {
+      return fetch_confirmation(executor_, std::move(url), until);
+    };
     return std::make_shared<receive::callbacks>(std::move(p));
   }
 
