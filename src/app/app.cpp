@@ -8,11 +8,13 @@
 #include "recibo/api/service.hpp"
 #include "recibo/async/task_group.hpp"
 #include "recibo/config/snapshot.hpp"
+#include "recibo/http/client.hpp"
 #include "recibo/http/server.hpp"
 #include "recibo/observe/log.hpp"
 #include "recibo/observe/metrics.hpp"
 #include "recibo/postgres/pool.hpp"
 #include "recibo/receive/endpoint.hpp"
+#include "recibo/receive/keys.hpp"
 #include "recibo/record/recorder.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -103,7 +105,8 @@ record::recorder::options recorder_options(const config::settings& s, observe::m
 // One replica on one thread (decision 10).
 class replica {
  public:
-  replica(asio::io_context& context, std::shared_ptr<const config::settings> first, const std::filesystem::path& file)
+  replica(asio::io_context& context, std::shared_ptr<const config::settings> first, const std::filesystem::path& file,
+          std::shared_ptr<const http::tls_trust> trust)
       : executor_(context.get_executor()),
         settings_(std::make_shared<config::snapshot>(first)),
         metrics_(labels_of(*first)),
@@ -112,6 +115,8 @@ class replica {
         health_(std::make_shared<readiness>(recorder_)),
         reloader_(*settings_, file, [this](const config::settings& s) { taken(s); }),
         upkeep_(executor_, {*settings_, pool_, recorder_, *health_, metrics_}),
+        client_(executor_, client_options(std::move(trust))),
+        keys_(executor_, send(), key_options()),
         callbacks_(executor_, options_of(*first, first->callbacks, "callbacks", metrics_), callbacks_service()),
         api_(executor_, options_of(*first, first->api, "api", metrics_), api_service()),
         signals_(executor_, SIGTERM, SIGINT, SIGHUP),
@@ -137,6 +142,25 @@ class replica {
     return [this](record::work what, steady_clock::time_point until) { return recorder_.record(std::move(what), until); };
   }
 
+  static http::client_options client_options(std::shared_ptr<const http::tls_trust> trust) {
+    http::client_options o;
+    o.trust = std::move(trust);
+    return o;
+  }
+
+  receive::key_cache::fetch_function send() {
+    return [this](http::outbound_request what, http::outbound_rules rules) {
+      return client_.send(std::move(what), std::move(rules));
+    };
+  }
+
+  static receive::key_cache::options key_options() {
+    receive::key_cache::options o;
+    auto authorities = verify::trust_store::system();
+    if (authorities) o.authorities = std::move(*authorities);
+    return o;
+  }
+
   std::shared_ptr<http::service> callbacks_service() {
     receive::callbacks::parts p;
     p.settings = settings_;
@@ -146,6 +170,8 @@ class replica {
     p.fetch = [this](std::string url, steady_clock::time_point until) {
       return fetch_confirmation(executor_, std::move(url), until);
     };
+    p.keys = [this](std::shared_ptr<const config::settings> s, const config::provider& from, verify::needed_key what,
+                    steady_clock::time_point until) { return keys_.get(std::move(s), from, std::move(what), until); };
     return std::make_shared<receive::callbacks>(std::move(p));
   }
 
@@ -199,6 +225,8 @@ class replica {
     co_await recorder_.drain(std::max(until, steady_clock::now() + milliseconds(100)));
     callbacks_.stop();
     api_.stop();
+    keys_.stop();
+    client_.close_idle();
     co_await upkeep_.stop(steady_clock::now() + milliseconds(500));
     pool_.close();
     log::info("drained");
@@ -212,6 +240,8 @@ class replica {
   std::shared_ptr<readiness> health_;
   reloader reloader_;
   upkeep upkeep_;
+  http::client client_;
+  receive::key_cache keys_;
   http::server callbacks_, api_;
   asio::signal_set signals_;
   async::task_group tasks_;
@@ -225,9 +255,14 @@ int serve(std::shared_ptr<const config::settings> settings, const std::filesyste
   // Large bodies come from the kernel and go back to it, instead of leaving the heap at its highest mark.
   mallopt(M_MMAP_THRESHOLD, 256 << 10);
   mallopt(M_TRIM_THRESHOLD, 1 << 20);
+  auto trust = http::load_tls_trust(settings->outbound.ca);
+  if (!trust) {
+    log::error("cannot call others", {{"error", trust.error().detail}});
+    return 2;
+  }
   asio::io_context context(1);
   try {
-    replica here(context, std::move(settings), file);
+    replica here(context, std::move(settings), file, std::move(*trust));
     here.start();
     context.run();
   } catch (const boost::system::system_error& e) {

@@ -11,7 +11,7 @@ bool needs_restart(const config::settings& now, const config::settings& next) {
   return !same_listener(now.callbacks, next.callbacks) || !same_listener(now.api, next.api) ||
          now.database.url.reveal() != next.database.url.reveal() || now.database.pool != next.database.pool ||
          now.record.writers != next.record.writers || now.record.batch != next.record.batch ||
-         now.record.queue != next.record.queue;
+         now.record.queue != next.record.queue || now.outbound.ca != next.outbound.ca;
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ api::reloaded reloader::reload(const std::string& actor) {
   }
   if (needs_restart(*in_force, *read.settings))
     out.warnings.push_back({file_.string(), 0, 0,
-                            "address and port of listeners, database and record take effect at the next start",
+                            "address and port of listeners, database, record and outbound take effect at the next start",
                             config::severity::warning});
   for (const auto& w : out.warnings) log::warn("configuration", {{"at", config::to_string(w)}});
   settings_.set(read.settings);

@@ -97,10 +97,20 @@ json of(const std::optional<transition::limit>& l) {
   return {{"after", text(l->after)}, {"event", l->event}};
 }
 
+json of(const key_source& k) {
+  json headers = json::array(), allow = json::array();
+  for (const auto& [name, value] : k.headers) headers.push_back(name);
+  for (const auto& n : k.allow) allow.push_back(to_string(n));
+  json out = {{"headers", std::move(headers)}, {"allow", std::move(allow)}};
+  if (!k.url.empty()) out["url"] = k.url;
+  return out;
+}
+
 json of(const provider& p) {
   json out = {{"verify", {{"scheme", p.verify.name}, {"secrets", names(p.keys)}}}, {"extract", of(p.extract)}};
   if (p.verify.timestamp)
     out["verify"]["tolerance"] = p.verify.timestamp->tolerance ? text(*p.verify.timestamp->tolerance) : std::string("off");
+  if (p.verify.needs_foreign_key()) out["verify"]["fetch"] = of(p.key_source);
   out["events"] = p.events;
   out["workflow"] = p.workflow;
   out["unmatched"] = word(p.unmatched);
@@ -206,6 +216,7 @@ std::string effective_json(const settings& s) {
   out["limits"] = of(s.limits);
   out["record"] = {{"writers", s.record.writers}, {"batch", s.record.batch}, {"queue", s.record.queue}};
   out["outbox"] = {{"lease", text(s.outbox.lease)}};
+  out["outbound"] = {{"ca", s.outbound.ca.empty() ? json() : json("(set)")}};
   out["api"] = {{"tokens", json::array()}};
   for (const auto& t : s.tokens) out["api"]["tokens"].push_back(of(t));
   out["providers"] = json::object();

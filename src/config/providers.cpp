@@ -19,7 +19,7 @@ class provider_reader {
     check_name(r_, where_.at, "provider", where_.name);
     section s(r_, where_.value);
     const field verify = s.require("verify", "how its callbacks are authenticated");
-    const bool verified = verify && read_verify(r_, verify, where_.name, out_.verify, out_.keys);
+    const bool verified = verify && read_verify(r_, verify, where_.name, out_.verify, out_.keys, out_.key_source);
     const verify::scheme* scheme = verified ? &out_.verify : nullptr;
     if (scheme) apply_profile(scheme->name, out_);
     read_public_url(s, scheme);

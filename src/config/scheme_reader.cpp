@@ -9,9 +9,6 @@
 namespace recibo::config {
 namespace {
 
-// Presets whose keys are fetched by the URL in a request, which nothing does yet.
-constexpr std::string_view unserved_schemes[] = {"aws-sns", "paypal"};
-
 // Keys that only a scheme from nothing takes.
 constexpr std::string_view own_keys[] = {"kind",      "algorithm", "hash",      "key",      "signature",    "signed",   "content",
                                          "timestamp", "replay_id", "hash_from", "for_each", "url_variants", "body_hash"};
@@ -53,11 +50,6 @@ std::optional<verify::scheme_kind> read_kind(reading& r, const field& kind, std:
 
 bool read_preset(reading& r, section& s, const field& f, const std::string& name, verify::scheme& scheme) {
   const auto& presets = verify::presets();
-  if (std::find(std::begin(unserved_schemes), std::end(unserved_schemes), name) != std::end(unserved_schemes)) {
-    s.ignore_rest();
-    r.error(f.at, "scheme: " + name + " is " + std::string(not_served_text));
-    return false;
-  }
   const auto it = presets.find(name);
   if (it != presets.end()) {
     scheme = it->second;
@@ -94,8 +86,16 @@ bool read_tolerance(reading& r, const field& f, verify::scheme& scheme) {
   return true;
 }
 
+// Plaid and Circle: the secret, if there is one, is the very key that would be fetched. The secret of PayPal is signed, and the
+// secrets of AWS SNS are the topics.
+bool keys_are_secrets(const verify::scheme& scheme) noexcept {
+  return scheme.kind == verify::scheme_kind::plaid || !scheme.key.id_header.empty();
+}
+
 bool read_keys(reading& r, section& s, std::string_view provider, const verify::scheme* scheme, verify::keyring& keys) {
-  const field list = s.require("secrets", "a provider without a secret would accept anybody");
+  const bool or_fetched = scheme != nullptr && keys_are_secrets(*scheme);
+  const field list = s.require("secrets", or_fetched ? "the provider's public keys; or give fetch, which says how they are got"
+                                                     : "a provider without a secret would accept anybody");
   bool good = list && list.value->what == node::kind::list && !list.value->items.empty();
   bool any_valid = false;
   for (read_secret& one : read_secret_list(r, list)) {
@@ -124,7 +124,8 @@ bool read_keys(reading& r, section& s, std::string_view provider, const verify::
 
 }  // namespace
 
-bool read_verify(reading& r, const field& f, std::string_view provider, verify::scheme& scheme, verify::keyring& keys) {
+bool read_verify(reading& r, const field& f, std::string_view provider, verify::scheme& scheme, verify::keyring& keys,
+                 key_source& fetched) {
   section s(r, f);
   if (!s.good()) return false;
   const field word = s.has("kind") && !s.has("scheme") ? s.get("scheme") : s.require("scheme", "how callbacks are verified");
@@ -138,7 +139,7 @@ bool read_verify(reading& r, const field& f, std::string_view provider, verify::
     scheme.name = "none";
     scheme.kind = verify::scheme_kind::none;
     refuse_own_keys(r, s, name);
-    for (const auto key : {"secrets", "tolerance"}) {
+    for (const auto key : {"secrets", "fetch", "tolerance"}) {
       s.get(key);
       if (s.has(key))
         r.error(s.key_at(key), std::string(key) + ": scheme: none verifies nothing and takes no " + std::string(key));
@@ -160,6 +161,10 @@ bool read_verify(reading& r, const field& f, std::string_view provider, verify::
   }
   const field tolerance = s.get("tolerance");
   if (good && tolerance) good = read_tolerance(r, tolerance, scheme);
+  if (!good) s.get("fetch");
+  if (good && !read_key_source(r, s, scheme, fetched)) good = false;
+  // Keys that are fetched stand in for the secrets, where the secrets would be the keys.
+  if (s.has("fetch") && !s.has("secrets") && (!good || keys_are_secrets(scheme))) return good;
   return read_keys(r, s, provider, good ? &scheme : nullptr, keys) && good;
 }
 

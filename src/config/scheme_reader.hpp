@@ -3,6 +3,7 @@
 
 #include "reader.hpp"
 
+#include "recibo/config/settings.hpp"
 #include "recibo/verify/keyring.hpp"
 #include "recibo/verify/scheme.hpp"
 
@@ -13,7 +14,12 @@
 namespace recibo::config {
 
 // false: a problem was reported, and nothing may be concluded from `scheme`.
-bool read_verify(reading& r, const field& f, std::string_view provider, verify::scheme& scheme, verify::keyring& keys);
+bool read_verify(reading& r, const field& f, std::string_view provider, verify::scheme& scheme, verify::keyring& keys,
+                 key_source& fetched);
+
+// `fetch` beside `scheme` in the section `verify`: how keys are fetched that are not among the secrets.
+// false: a problem was reported.
+bool read_key_source(reading& r, section& verify, const verify::scheme& scheme, key_source& out);
 
 // The keys of a scheme that starts from nothing (`scheme: hmac`, `hash` or `token`). `scheme.kind` is set already.
 bool read_own_scheme(reading& r, section& s, verify::scheme& scheme);

@@ -93,7 +93,13 @@ boost::asio::awaitable<http::response> callbacks::handle(http::request& whole) {
     co_return shake(std::move(told), whole, from);
   }
   const auto until = began + patience(from.answer_within);
-  auto judged = judge(whole, settings, from);
+  std::optional<verify::fetched_key> key;
+  if (from.verify.needs_foreign_key()) {
+    std::optional<http::response> refused;
+    key = co_await fetch_key(whole, settings, from, until, refused);
+    if (refused) co_return std::move(*refused);
+  }
+  auto judged = judge(whole, settings, from, key ? &*key : nullptr);
   if (auto* told = std::get_if<http::response>(&judged)) co_return std::move(*told);
   if (auto* hands = std::get_if<signed_handshake>(&judged)) {
     if (!hands->confirm_url.empty()) {
@@ -129,13 +135,38 @@ boost::asio::awaitable<http::response> callbacks::handle(http::request& whole) {
   co_return out;
 }
 
+boost::asio::awaitable<std::optional<verify::fetched_key>> callbacks::fetch_key(const http::request& whole,
+                                                                                std::shared_ptr<const config::settings> settings,
+                                                                                const config::provider& from,
+                                                                                steady::time_point until,
+                                                                                std::optional<http::response>& refusal) {
+  const std::string url = public_url(from, whole);
+  const verify::signed_message signed_part{whole.method, url, whole.query, whole.headers, whole.body};
+  auto needed = verify::which_key(from.verify, signed_part, from.keys, parts_.clock());
+  if (!needed) {
+    refusal = refuse_signature(needed.error(), whole, from);
+    co_return std::nullopt;
+  }
+  if (!*needed) co_return std::nullopt;
+  result<verify::fetched_key> got = error(transient::not_ready, "Keys are not fetched here.");
+  if (parts_.keys) {
+    auto asking = parts_.keys(std::move(settings), from, std::move(**needed), until);
+    got = co_await std::move(asking);
+  }
+  if (got) co_return std::move(*got);
+  const known_ids known{{}, {}, whole.trace_id};
+  refusal = got.error().is_permanent() ? refuse_signature(got.error(), whole, from) : refuse_record(got.error(), known, from);
+  co_return std::nullopt;
+}
+
 std::variant<http::response, signed_handshake, record::callback> callbacks::judge(
-    http::request& whole, std::shared_ptr<const config::settings> settings, const config::provider& from) {
+    http::request& whole, std::shared_ptr<const config::settings> settings, const config::provider& from,
+    const verify::fetched_key* fetched) {
   const auto began = steady::now();
   const sys_micros at = parts_.clock();
   const std::string url = public_url(from, whole);
   const verify::signed_message signed_part{whole.method, url, whole.query, whole.headers, whole.body};
-  auto secret_name = verify::verify(from.verify, signed_part, from.keys, at);
+  auto secret_name = verify::verify(from.verify, signed_part, from.keys, at, fetched);
   parts_.counts->stage(from.name, "verify", steady::now() - began);
   // What carries a signature is judged by it; only what carries none may be a handshake that nobody signs.
   const bool is_unsigned = !secret_name && (secret_name.error().code == permanent::signature_missing ||

@@ -50,6 +50,11 @@ struct outbox {
   std::chrono::milliseconds lease{30'000};  // how long a claimed notification stays with the replica that took it
 };
 
+// What holds for every outbound request.
+struct outbound {
+  std::string ca;  // PEM of authorities that are believed beside the system's
+};
+
 // Least to most; `client` stands apart: it may accept operations and read those of its own name.
 enum class role { support, reader, operator_, admin, client };
 std::string_view to_string(role r) noexcept;
@@ -98,12 +103,21 @@ struct rate {
   double burst = 0;
 };
 
+// Where keys come from that are not among the secrets (verify.fetch). The URL of a certificate is in the request itself.
+struct key_source {
+  std::string url;  // for keys by ID; {id} is the ID's place, if it stands in the URL
+  std::vector<std::pair<std::string, secret>> headers;
+  secret client_id, client_secret;  // Plaid's
+  std::vector<network> allow;       // networks that may be reached although they are private
+};
+
 enum class content_rule { fields, bytes };
 
 struct provider {
   std::string name;
   verify::scheme verify;
   verify::keyring keys;
+  config::key_source key_source;
   config::extract extract;
   // The provider's word → the workflow's event; "ignore" is kept as that word.
   std::map<std::string, std::string, std::less<>> events;
@@ -160,6 +174,7 @@ struct settings {
   config::limits limits;
   config::record record;
   config::outbox outbox;
+  config::outbound outbound;
   std::vector<token> tokens;
   std::map<std::string, provider, std::less<>> providers;
   // Shared, because operations in flight keep the table they were read with.

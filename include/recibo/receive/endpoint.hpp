@@ -11,6 +11,7 @@
 #include "recibo/receive/meter.hpp"
 #include "recibo/receive/rate.hpp"
 #include "recibo/record/work.hpp"
+#include "recibo/verify/foreign_key.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -32,6 +33,9 @@ class callbacks : public http::service {
       std::function<boost::asio::awaitable<result<record::outcome>>(record::work, std::chrono::steady_clock::time_point)>;
 
   using fetch_function = std::function<boost::asio::awaitable<result<int>>(std::string, std::chrono::steady_clock::time_point)>;
+  using key_function = std::function<boost::asio::awaitable<result<verify::fetched_key>>(
+      std::shared_ptr<const config::settings>, const config::provider&, verify::needed_key,
+      std::chrono::steady_clock::time_point)>;
 
   struct parts {
     std::shared_ptr<const config::snapshot> settings;
@@ -41,6 +45,8 @@ class callbacks : public http::service {
     // GETs a URL that a signed handshake names and handshakes.hpp has checked; the status. Follows no redirect, reads no private
     // network. Absent: such a handshake is answered 503.
     fetch_function fetch{};
+    // key_cache::get, for the schemes whose keys are fetched; without it they get 503.
+    key_function keys;
     // The wall clock, for tests.
     std::function<sys_micros()> clock = now;
   };
@@ -57,9 +63,18 @@ class callbacks : public http::service {
  private:
   std::optional<http::response> refuse(const http::request& head, const config::settings& now) const;
   // Verified and extracted, or a handshake, or the answer that needs no record.
+  // `fetched`: the key that the request names, or nullptr where its scheme has none to name.
   std::variant<http::response, signed_handshake, record::callback> judge(http::request& whole,
                                                                          std::shared_ptr<const config::settings> settings,
-                                                                         const config::provider& from);
+                                                                         const config::provider& from,
+                                                                         const verify::fetched_key* fetched);
+  // The key that this request needs and the configuration does not have; nullopt: none. `refusal` is filled with the answer
+  // when it cannot be had: 401 where there is no such key, 503 where the provider could not be asked.
+  boost::asio::awaitable<std::optional<verify::fetched_key>> fetch_key(const http::request& whole,
+                                                                       std::shared_ptr<const config::settings> settings,
+                                                                       const config::provider& from,
+                                                                       std::chrono::steady_clock::time_point until,
+                                                                       std::optional<http::response>& refusal);
   // What an answer tells of its request, where known.
   struct known_ids {
     std::string delivery_id, request_id, trace_id;
