@@ -6,6 +6,7 @@
 #include "recibo/observe/log.hpp"
 #include "recibo/receive/answers.hpp"
 #include "recibo/receive/extract.hpp"
+#include "recibo/verify/signed_digest.hpp"
 #include "recibo/verify/verifier.hpp"
 
 #include "route.hpp"
@@ -42,6 +43,12 @@ bool is_about_time(const error& e) noexcept {
 // How long the recorder is waited for: a little less than the sender waits, so that the answer is still under way in time.
 std::chrono::milliseconds patience(std::chrono::milliseconds answer_within) noexcept {
   return answer_within - std::min(std::chrono::milliseconds(200), answer_within / 10);
+}
+
+// Whether anybody who has seen a request can send it again under another key.
+bool takes_unsigned_key(const config::provider& from) noexcept {
+  const auto& parts = from.extract.idempotency_key;
+  return std::any_of(parts.begin(), parts.end(), [](const config::source& one) { return one.unsigned_accept; });
 }
 
 // What the contract calls an error that is no disposition.
@@ -184,6 +191,7 @@ std::variant<http::response, signed_handshake, record::callback> callbacks::judg
   if (auto hands = answer_signed(from, whole, *secret_name)) return std::move(*hands);
 
   record::callback out;
+  if (takes_unsigned_key(from)) out.signed_digest = verify::signed_digest(from.verify, signed_part);
   extract(from, whole, out);
   if (out.event == "ignore" && !out.unprocessable) {
     parts_.counts->callback(from.name, transition::to_string(transition::disposition::ignored));

@@ -137,7 +137,7 @@ class extraction {
   }
 
   void key() {
-    canonical bytes;
+    canonical bytes, covered;
     std::string shown;
     if (how_.extract.idempotency_key.empty()) {
       bytes.add(binary(out_.body_digest));
@@ -148,11 +148,13 @@ class extraction {
       if (!part) return fault({permanent::missing_field, "idempotency_key: absent or blank"});
       if (auto fine = check_alias(*part, "idempotency_key"); !fine) return fault(std::move(fine.error()));
       bytes.add(*part);
+      if (!one.unsigned_accept) covered.add(*part);
       if (!shown.empty()) shown += " / ";
       shown += *part;
     }
     if (bytes.bytes().size() > key_bytes_max)
       return fault({permanent::malformed_field, "idempotency_key: its parts are longer than 1024 bytes together"});
+    if (out_.signed_digest) out_.signed_digest = sha256(covered.add(binary(*out_.signed_digest)).bytes());
     out_.key = bytes.bytes();
     out_.key_text = std::move(shown);
   }

@@ -46,6 +46,8 @@ class batch final : public plan {
   void decide_callback(const callback& c, verdict& v);
   // What the table and the key say of it as things stand; changes nothing.
   transition::decision judge(const callback& c, operation_in_hand& o);
+  // Who holds its key, or, where the signature does not cover the key, what the signature covers; nullptr: nobody.
+  storage::key_row* claim_of(const callback& c, operation_in_hand& o);
   // Whether its references may be learned: not from what merges nothing, a conflict or a repetition (K04). What a person
   // has to look at is authentic all the same: whose reference it is may be believed before what it says.
   bool teaches(const callback& c, operation_in_hand& o);

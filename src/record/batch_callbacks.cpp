@@ -52,10 +52,18 @@ void batch::decide_callback(const callback& c, verdict& v) {
   decide_known(c, *o, v, nullptr);
 }
 
+storage::key_row* batch::claim_of(const callback& c, operation_in_hand& o) {
+  const auto by_key = o.keys.find(c.key);
+  if (by_key != o.keys.end()) return &by_key->second;
+  if (!c.signed_digest) return nullptr;
+  const auto same = [&](const auto& one) { return one.second.signed_digest == c.signed_digest; };
+  const auto by_content = std::find_if(o.keys.begin(), o.keys.end(), same);
+  return by_content == o.keys.end() ? nullptr : &by_content->second;
+}
+
 transition::decision batch::judge(const callback& c, operation_in_hand& o) {
   std::optional<transition::claim> earlier;
-  const auto claimed = o.keys.find(c.key);
-  if (claimed != o.keys.end()) earlier = transition::claim{claimed->second.content_digest};
+  if (const auto* claim = claim_of(c, o)) earlier = transition::claim{claim->content_digest};
   transition::subject now;
   now.state = o.row.state;
   now.watermark_at = o.row.watermark_at;
@@ -82,11 +90,17 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   auto* o = &known;
   v.is = verdict::kind::decided;
 
-  const auto claimed = o->keys.find(c.key);
+  auto* const claim = claim_of(c, *o);
+  if (claim && claim->key != c.key && !waited) {
+    // What was signed is on record under another key, which anybody could write: it is that callback again.
+    callback again = c;
+    again.key = claim->key;
+    return decide_known(again, known, v, nullptr);
+  }
   const auto decided = judge(c, *o);
 
-  if (decided.outcome == disposition::duplicate) return decide_duplicate(c, *o, claimed->second, v, waited);
-  if (decided.outcome == disposition::conflict) return decide_conflict(c, *o, claimed->second, v, waited);
+  if (decided.outcome == disposition::duplicate) return decide_duplicate(c, *o, *claim, v, waited);
+  if (decided.outcome == disposition::conflict) return decide_conflict(c, *o, *claim, v, waited);
 
   auto outcome_word = decided.outcome;
   std::string review_word(transition::to_string(decided.why_review));
@@ -125,7 +139,7 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
 void batch::decide_duplicate(const callback& c, operation_in_hand& o, storage::key_row& claim, verdict& v,
                              const storage::parked_row* waited) {
   ++claim.duplicates;
-  ++writes_.repeated_keys[{o.row.id, c.key}];
+  ++writes_.repeated_keys[{o.row.id, claim.key}];
   if (waited || claim.duplicates <= duplicates_recorded_max) {
     const auto payload = claim.body_digest == c.body_digest ? claim.delivery : c.id;
     record_delivery(c, o, to_string(disposition::duplicate), claim.answer_status, payload, nullptr, waited);
@@ -348,6 +362,7 @@ void batch::claim_key(const callback& c, operation_in_hand& o, disposition d, in
   k.delivery = c.id;
   k.content_digest = c.content_digest;
   k.body_digest = c.body_digest;
+  k.signed_digest = c.signed_digest;
   k.disposition = to_string(d);
   k.state = o.row.state;
   k.answer_status = status;
@@ -389,6 +404,7 @@ void batch::apply_parked(operation_in_hand& o, const std::shared_ptr<const confi
       c.currency = p.row.currency;
       c.result = p.row.result;
       c.content_digest = p.row.content_digest;
+      c.signed_digest = p.row.signed_digest;
       if (auto learned = found_.unknown_references(o.row.provider, c.references);
           !learned.empty() && found_.may_meet(learned) && teaches(c, o)) {
         learn(c.references, o);

@@ -131,6 +131,7 @@ void found::take(look what, const postgres::rows& from) {
       break;
     case look::keys:
     case look::alias_keys:
+    case look::signed_keys:
       for (auto& k : storage::read_keys(from)) key_rows_.push_back(std::move(k));
       break;
     case look::client_keys:
@@ -195,8 +196,9 @@ void found::plan_next_look() {
       const auto claim = o->keys.find(c->key);
       // A key of an operation that was found by alias is not read yet: its conflicts are looked up on suspicion.
       if (c->request_id.empty()) alias_keys_.push_back({o->row.id, c->key});
-      const bool may_conflict =
-          c->request_id.empty() || (claim != o->keys.end() && claim->second.content_digest != c->content_digest);
+      if (c->signed_digest) signed_names_.push_back({o->row.id, *c->signed_digest});
+      const bool may_conflict = c->request_id.empty() || c->signed_digest ||
+                                (claim != o->keys.end() && claim->second.content_digest != c->content_digest);
       if (may_conflict || o->row.review_open) conflicts_.push_back({o->row.id, c->content_digest});
     } else if (const auto* e = std::get_if<event>(w)) {
       miss(e->request_id);
@@ -230,6 +232,7 @@ void found::plan_parked_look() {
     for (const auto& o : operations) {
       if (!waits_for(p.row, o.row.provider, o.row.request_id)) continue;
       alias_keys_.push_back({o.row.id, p.row.key});
+      if (p.row.signed_digest) signed_names_.push_back({o.row.id, *p.row.signed_digest});
       conflicts_.push_back({o.row.id, p.row.content_digest});
     }
   }
@@ -241,6 +244,7 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   missing_.clear();
   unknown_workflows_.clear();
   alias_keys_.clear();
+  signed_names_.clear();
   conflicts_.clear();
   switch (++looks_) {
     case 2:
@@ -286,6 +290,10 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   if (!alias_keys_.empty()) {
     storage::append_find_operation_keys(to, alias_keys_);
     next_look_.push_back(look::alias_keys);
+  }
+  if (!signed_names_.empty()) {
+    storage::append_find_signed_keys(to, signed_names_);
+    next_look_.push_back(look::signed_keys);
   }
   if (!conflicts_.empty()) {
     storage::append_find_reviews(to, conflicts_);

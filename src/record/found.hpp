@@ -114,6 +114,7 @@ class found {
   std::vector<std::string_view> missing_;
   std::vector<std::int64_t> unknown_workflows_;
   std::vector<storage::operation_key_name> alias_keys_;
+  std::vector<storage::signed_name> signed_names_;
   std::vector<storage::review_name> conflicts_;
   std::vector<storage::identity_name> meeting_, learning_;
   std::vector<std::string_view> rematched_;
@@ -131,6 +132,7 @@ class found {
     existing,
     workflows,
     alias_keys,
+    signed_keys,
     reviews
   };
   void take(look what, const postgres::rows& from);

@@ -113,6 +113,7 @@ void park::decide_one(const callback& c, verdict& v, sys_micros at) {
   p.disposition = to_string(word);
   p.content_digest = c.content_digest;
   p.body_digest = c.body_digest;
+  p.signed_digest = c.signed_digest;
   if (!c.request_id.empty()) p.request_id = c.request_id;
   p.references = c.references;
   p.event = c.event;

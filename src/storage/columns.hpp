@@ -2,9 +2,11 @@
 #pragma once
 
 #include "recibo/core/digest.hpp"
+#include "recibo/postgres/arrays.hpp"
 #include "recibo/postgres/pipeline.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace recibo::storage {
 
@@ -14,6 +16,17 @@ inline sha256_digest digest_at(const postgres::rows& from, int row, int column) 
   const auto bytes = from.text(row, column);
   if (bytes.size() == out.size()) std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(out.data()));
   return out;
+}
+
+inline std::optional<sha256_digest> digest_or_null(const postgres::rows& from, int row, int column) {
+  return from.is_null(row, column) ? std::nullopt : std::optional(digest_at(from, row, column));
+}
+
+inline void add_digest(postgres::binary_array& to, const std::optional<sha256_digest>& d) {
+  if (d)
+    to.add(binary(*d));
+  else
+    to.add_null();
 }
 
 }  // namespace recibo::storage

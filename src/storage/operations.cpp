@@ -57,7 +57,7 @@ const statement find_aliases{"find_aliases",
 #define RECIBO_KEY_COLUMNS                                                                                          \
   "k.operation, k.key, k.delivery, k.content_digest, k.body_digest, k.disposition, k.state, k.answer_status::int, " \
   "k.answer_body, "                                                                                                 \
-  "k.duplicates "
+  "k.duplicates, k.signed_digest "
 
 const statement find_keys{"find_keys",
                           "SELECT " RECIBO_KEY_COLUMNS
@@ -71,6 +71,12 @@ const statement find_operation_keys{"find_operation_keys",
                                     "FROM unnest($1, $2) AS w(operation, key) "
                                     "JOIN recibo.idempotency_keys k ON k.operation = w.operation AND k.key = w.key",
                                     {oid::uuid_array, oid::bytea_array}};
+
+const statement find_signed_keys{"find_signed_keys",
+                                 "SELECT " RECIBO_KEY_COLUMNS
+                                 "FROM unnest($1, $2) AS w(operation, digest) "
+                                 "JOIN recibo.idempotency_keys k ON k.operation = w.operation AND k.signed_digest = w.digest",
+                                 {oid::uuid_array, oid::bytea_array}};
 
 #undef RECIBO_KEY_COLUMNS
 
@@ -135,9 +141,9 @@ const statement insert_items{"insert_items",
 const statement insert_keys{"insert_keys",
                             "INSERT INTO recibo.idempotency_keys (operation, key, delivery, content_digest, body_digest, "
                             "disposition, state, answer_status, "
-                            "answer_body) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                            "answer_body, signed_digest) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
                             {oid::uuid_array, oid::bytea_array, oid::uuid_array, oid::bytea_array, oid::bytea_array,
-                             oid::text_array, oid::text_array, oid::int4_array, oid::text_array}};
+                             oid::text_array, oid::text_array, oid::int4_array, oid::text_array, oid::bytea_array}};
 
 const statement repeat_keys{
     "repeat_keys",
@@ -271,6 +277,17 @@ void append_find_operation_keys(checked_pipeline& to, const std::vector<operatio
   to.add(find_operation_keys, std::move(with));
 }
 
+void append_find_signed_keys(checked_pipeline& to, const std::vector<signed_name>& names) {
+  binary_array operations(oid::uuid), digests(oid::bytea);
+  for (const auto& n : names) {
+    operations.add(n.operation.binary());
+    digests.add(binary(n.digest));
+  }
+  parameters with;
+  with.array(std::move(operations)).array(std::move(digests));
+  to.add(find_signed_keys, std::move(with));
+}
+
 std::vector<key_row> read_keys(const rows& from) {
   std::vector<key_row> out(static_cast<std::size_t>(from.size()));
   for (int i = 0; i < from.size(); ++i) {
@@ -285,6 +302,7 @@ std::vector<key_row> read_keys(const rows& from) {
     k.answer_status = from.int4(i, 7);
     k.answer_body = from.text_or_null(i, 8);
     k.duplicates = from.int4(i, 9);
+    k.signed_digest = digest_or_null(from, i, 10);
   }
   return out;
 }
@@ -403,6 +421,7 @@ void new_keys::add(const key_row& k) {
   rows.next().add(k.state);
   rows.next().add_int4(k.answer_status);
   rows.next().add(k.answer_body);
+  add_digest(rows.next(), k.signed_digest);
 }
 
 repeated_keys::repeated_keys() : rows(repeat_keys) {}

@@ -15,6 +15,7 @@ import { sleep, until } from '../support/cleanup.mjs';
 import { Random, freshId, seed } from '../support/random.mjs';
 import { RawConnection } from '../support/raw.mjs';
 import { Stage, callbackBody, isSendAgain } from '../support/recibo.mjs';
+import { nowSeconds } from '../support/sign.mjs';
 
 const stage = await Stage.begin({
   configure(config) {
@@ -211,7 +212,7 @@ test('S14 a header sent twice: order does not decide', async () => {
   assert.deepEqual(await recibo.sql(claims, [id]), [], 'no key is claimed');
   const single = await at(0).callback('p5', body, keys('k1'));
   assert.deepEqual([single.status, single.replayed, single.json.disposition], [200, false, 'applied'], 'k1 was free');
-  const other = await at(1).callback('p5', body, keys('k2'));
+  const other = await at(1).callback('p5', body, { ...keys('k2'), stamp: String(nowSeconds() - 1) });
   assert.deepEqual([other.status, other.replayed, other.json.disposition], [200, false, 'redundant'], 'k2 was free');
 
   const twice = freshId();

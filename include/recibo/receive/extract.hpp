@@ -12,7 +12,8 @@ namespace recibo::receive {
 // Longest `result` in bytes, as canonical JSON.
 inline constexpr std::size_t result_max = 4096;
 
-// Fills the extracted fields of `out` (request_id … content_digest, body_digest and unprocessable) from the request.
+// Fills the extracted fields of `out` (request_id … content_digest, body_digest and unprocessable) from the request. Where
+// `out.signed_digest` is set (over what the signature covers), the parts of the key that it covers are added to it.
 // Never throws. Even when `unprocessable` is set, what could be read and keeps to its rule is filled in.
 //
 // JSON: duplicate names, broken UTF-8, U+0000, lone surrogates, more than 64 levels, a byte order mark, an empty body and

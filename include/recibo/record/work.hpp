@@ -47,6 +47,10 @@ struct callback {
   std::string result;  // JSON object of the allow-listed fields, canonical; empty: none configured
   // Over the extracted fields, or over the body (`content: bytes`).
   sha256_digest content_digest{};
+  // Set where the signature does not cover the key (`unsigned: accept`): over what it does cover, and over those parts of
+  // the key that stand there. Within its operation it names the callback as the key does, so that signed bytes sent
+  // again under another key are the same callback.
+  std::optional<sha256_digest> signed_digest;
 };
 
 struct registered_item {

@@ -75,6 +75,8 @@ struct key_row {
   std::int32_t answer_status = 200;
   std::optional<std::string> answer_body;
   std::int32_t duplicates = 0;
+  // What names the callback beside its key, where the signature does not cover the key.
+  std::optional<sha256_digest> signed_digest{};
 };
 struct key_name {
   std::string_view request_id, key;
@@ -86,6 +88,12 @@ struct operation_key_name {
   std::string_view key;
 };
 void append_find_operation_keys(checked_pipeline& to, const std::vector<operation_key_name>& names);
+// Claimed keys by what the signature of their callback covered.
+struct signed_name {
+  operation_id operation;
+  sha256_digest digest;
+};
+void append_find_signed_keys(checked_pipeline& to, const std::vector<signed_name>& names);
 std::vector<key_row> read_keys(const postgres::rows& from);
 
 // Idempotency-Key headers that were used before.

@@ -28,6 +28,7 @@ struct parked_row {
   delivery_id id;
   std::string provider, identity, key, disposition;
   sha256_digest content_digest{}, body_digest{};
+  std::optional<sha256_digest> signed_digest{};
   std::optional<std::string> request_id;
   std::string event, event_raw, result, secret;
   std::optional<sys_micros> occurred_at;

@@ -87,6 +87,34 @@ TEST_F(Recorder, SameKeyOtherAmountIsOneConflictWithBothDigests) {
   EXPECT_EQ(count("operations WHERE review_open"), "1");
 }
 
+TEST_F(Recorder, SignedContentStandsInForAnUnsignedKey) {
+  bench_of_work work(db);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  const auto sent = [&](const std::string& key, std::string event, const char* signed_content) {
+    auto c = work.callback("r-1", key, std::move(event));
+    c.signed_digest = sha256(signed_content);
+    return c;
+  };
+  EXPECT_EQ(work.one(sent("k-1", "processing", "one"))->disposition, disposition::applied);
+  const auto first = work.one(sent("k-2", "succeeded", "two"));
+  // Both in one batch and in a later one; another key or the same.
+  std::vector<record::work> again;
+  for (const char* key : {"k-3", "k-4", "k-1"}) again.push_back(sent(key, "processing", "one"));
+  again.push_back(sent("k-5", "succeeded", "two"));
+  for (const auto& a : work.all(std::move(again))) {
+    ASSERT_TRUE(a);
+    EXPECT_TRUE(a->replayed);
+  }
+  EXPECT_EQ(count("idempotency_keys"), "2") << "a repetition claims nothing";
+  EXPECT_EQ(count("transitions"), "2");
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.deliveries WHERE disposition = 'duplicate' AND key NOT IN (SELECT key FROM "
+                   "recibo.idempotency_keys)"),
+            "0");
+  // Other content under the same signature (the body is not what is signed) is a conflict with whoever holds it.
+  EXPECT_EQ(work.one(sent("k-6", "failed", "two"))->disposition, disposition::conflict);
+  EXPECT_EQ(first->state, "completed");
+}
+
 TEST_F(Recorder, OtherAmountThanRegisteredGoesToReview) {
   bench_of_work work(db);
   ASSERT_TRUE(work.one(work.registration("r-1")));

@@ -1,0 +1,135 @@
+// Keys that the signature does not cover, accepted by `unsigned: accept`: whoever has seen a request can send its signed bytes
+// again under another key, and that must not be another effect.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { freshId } from '../support/random.mjs';
+import { Stage, secrets } from '../support/recibo.mjs';
+import { hmac, nowSeconds } from '../support/sign.mjs';
+
+// A switch can be thrown again and again, so that a second effect would show.
+const workflow = {
+  initial: 'off',
+  states: { off: { label: 'Off', limit: 'none' }, on: { label: 'On', limit: 'none' }, gone: { label: 'Gone', terminal: true, done: true } },
+  transitions: [
+    { from: 'off', event: 'switch_on', to: 'on', by: 'provider' },
+    { from: 'on', event: 'switch_off', to: 'off', by: 'provider' },
+    { from: ['on', 'off'], event: 'scrap', to: 'gone', by: 'provider' },
+  ],
+};
+
+const stage = await Stage.begin({
+  configure(config) {
+    config.workflows.switch = workflow;
+    const common = { events: { on: 'switch_on', off: 'switch_off', scrapped: 'scrap' }, workflow: 'switch', unmatched: 'park' };
+    const extract = { request_id: '/request_id', event: '/status', idempotency_key: { header: 'X-Delivery', unsigned: 'accept' } };
+    config.providers.lamp = { ...config.providers.p1, ...common, extract };
+    // No time stamp: the signed bytes are good for ever.
+    config.providers.timeless = { ...config.providers.github, ...common, extract };
+    // Half of the key is signed, half is not.
+    config.providers.halves = { ...config.providers.github, ...common, extract: { ...extract, idempotency_key: ['/event_id', { header: 'X-Delivery', unsigned: 'accept' }] } };
+    // The signature covers one field of a form, whatever surrounds it.
+    config.providers.field = {
+      ...common,
+      verify: { scheme: 'hmac', algorithm: 'sha256', signature: { from: 'form', name: 'sig', encoding: 'hex' }, content: [{ form: 'payload' }], secrets: ['test-secret-field'] },
+      extract: { request_id: { form: 'payload', then: '/request_id' }, event: { form: 'payload', then: '/status' }, idempotency_key: { header: 'X-Delivery', unsigned: 'accept' } },
+    };
+    return config;
+  },
+});
+const { recibo } = stage;
+
+const say = (id, status, more = {}) => JSON.stringify({ request_id: id, event_id: `evt-${status}`, status, ...more });
+
+// One signed request that can be sent under any key.
+function signed(name, body, stamp = String(nowSeconds())) {
+  const headers =
+    name === 'lamp'
+      ? [['X-Timestamp', stamp], ['X-Signature', `sha256=${hmac('sha256', secrets.p1, [`${stamp}.`, body], 'hex')}`]]
+      : [['X-Hub-Signature-256', `sha256=${hmac('sha256', secrets.github, [body], 'hex')}`]];
+  return (key) => recibo.raw({ target: `/callbacks/${name}`, headers: [['Content-Type', 'application/json'], ['X-Delivery', key], ...headers], body });
+}
+
+const state = async (id) => (await recibo.get(id)).state;
+const look = (answer) => [answer.status, answer.json?.disposition, answer.replayed];
+
+for (const name of ['lamp', 'timeless']) {
+  test(`signed bytes of ${name} sent again under another key have no second effect`, async () => {
+    const id = freshId();
+    await recibo.accepted(id, { provider: name, amount: undefined, currency: undefined });
+    const on = signed(name, say(id, 'on'));
+    const first = await on('d-1');
+    assert.deepEqual(look(first), [200, 'applied', false], first.text);
+    assert.deepEqual(look(await signed(name, say(id, 'off'))('d-2')), [200, 'applied', false]);
+    assert.equal(await state(id), 'off');
+    for (const key of ['d-1', 'd-3', 'd-4', 'd-3']) {
+      const again = await on(key);
+      assert.deepEqual(look(again), [200, 'applied', true], key);
+      assert.equal(again.text, first.text, 'the first answer again, byte for byte');
+    }
+    assert.equal(await state(id), 'off', 'the light stays off');
+    await recibo.expectCounts(id, 2, 2, 0);
+    const recorded = await recibo.deliveries(id);
+    assert.deepEqual(recorded.map((d) => d.disposition), ['applied', 'applied', 'duplicate', 'duplicate', 'duplicate', 'duplicate'], 'each is on record');
+    const claimed = await recibo.sql('SELECT count(*)::int AS n FROM recibo.idempotency_keys k JOIN recibo.operations o ON o.id = k.operation WHERE o.request_id = $1', [id]);
+    assert.equal(claimed[0].n, 2, 'a replay claims nothing, however many keys it invents');
+  });
+}
+
+test('new signed bytes are a new callback, and a known key with them is a conflict', async () => {
+  const id = freshId();
+  await recibo.accepted(id, { provider: 'timeless', amount: undefined, currency: undefined });
+  assert.deepEqual(look(await signed('timeless', say(id, 'on', { n: 1 }))('d-1')), [200, 'applied', false]);
+  assert.deepEqual(look(await signed('timeless', say(id, 'off', { n: 2 }))('d-2')), [200, 'applied', false]);
+  assert.deepEqual(look(await signed('timeless', say(id, 'on', { n: 3 }))('d-3')), [200, 'applied', false], 'the same words in other bytes');
+  assert.equal((await signed('timeless', say(id, 'off', { n: 4 }))('d-3')).status, 409);
+  assert.equal(await state(id), 'on');
+});
+
+test('a sender that signs its retry anew is known by its key', async () => {
+  const id = freshId();
+  await recibo.accepted(id, { provider: 'lamp', amount: undefined, currency: undefined });
+  const body = say(id, 'on');
+  assert.deepEqual(look(await signed('lamp', body, String(nowSeconds() - 30))('d-1')), [200, 'applied', false]);
+  assert.deepEqual(look(await signed('lamp', body, String(nowSeconds()))('d-1')), [200, 'applied', true]);
+  await recibo.expectCounts(id, 1, 1, 0);
+});
+
+test('the signed half of a key still tells callbacks apart', async () => {
+  const id = freshId();
+  await recibo.accepted(id, { provider: 'halves', amount: undefined, currency: undefined });
+  const on = signed('halves', say(id, 'on'));
+  assert.deepEqual(look(await on('d-1')), [200, 'applied', false]);
+  assert.deepEqual(look(await on('d-2')), [200, 'applied', true]);
+  assert.deepEqual(look(await signed('halves', say(id, 'off'))('d-1')), [200, 'applied', false]);
+});
+
+test('bytes around what is signed may change as they like', async () => {
+  const id = freshId();
+  await recibo.accepted(id, { provider: 'field', amount: undefined, currency: undefined });
+  const form = (status, wrap) => {
+    const payload = say(id, status);
+    return wrap(encodeURIComponent(payload), hmac('sha256', 'test-secret-field', [payload], 'hex'));
+  };
+  const post = (body, key) => recibo.raw({ target: '/callbacks/field', headers: [['Content-Type', 'application/x-www-form-urlencoded'], ['X-Delivery', key]], body });
+  assert.deepEqual(look(await post(form('on', (p, s) => `payload=${p}&sig=${s}`), 'd-1')), [200, 'applied', false]);
+  assert.deepEqual(look(await post(form('off', (p, s) => `payload=${p}&sig=${s}`), 'd-2')), [200, 'applied', false]);
+  for (const [i, wrap] of [(p, s) => `sig=${s}&payload=${p}`, (p, s) => `x=1&payload=${p.toLowerCase().replace(/%22/g, '"')}&sig=${s}`].entries()) {
+    assert.deepEqual(look(await post(form('on', wrap), `d-${i + 3}`)), [200, 'applied', true], String(i));
+  }
+  assert.equal(await state(id), 'off');
+});
+
+test('the same holds for what waits for its operation', async () => {
+  const id = freshId();
+  const on = signed('timeless', say(id, 'on'));
+  assert.equal((await on('d-1')).json.disposition, 'parked');
+  assert.equal((await signed('timeless', say(id, 'off'))('d-2')).json.disposition, 'parked');
+  assert.equal((await on('d-3')).status, 202);
+  await recibo.accepted(id, { provider: 'timeless', amount: undefined, currency: undefined });
+  assert.equal(await state(id), 'off');
+  await recibo.expectCounts(id, 2, 2, 0);
+  assert.deepEqual(look(await on('d-4')), [200, 'applied', true]);
+  assert.equal(await state(id), 'off');
+});
+
+stage.ends();
