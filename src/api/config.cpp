@@ -7,12 +7,6 @@
 namespace recibo::api {
 namespace {
 
-boost::asio::awaitable<http::response> read_config(inside&, call& of) {
-  json_writer out;
-  out.begin_object().text("digest", of.settings->digest).raw("settings", config::effective_json(*of.settings)).end_object();
-  co_return answer_json(200, std::move(out));
-}
-
 void write_diagnostics(json_writer& out, const std::vector<config::diagnostic>& all) {
   out.begin_array();
   for (auto d : all) {
@@ -22,6 +16,29 @@ void write_diagnostics(json_writer& out, const std::vector<config::diagnostic>& 
     out.text("text", config::to_string(d)).end_object();
   }
   out.end_array();
+}
+
+void write_last_reload(json_writer& out, const inside& in) {
+  const auto last = in.with.last_reload ? in.with.last_reload() : std::nullopt;
+  out.key("last_reload");
+  if (!last) {
+    out.null();
+    return;
+  }
+  out.begin_object().time("at", last->at).text("by", last->by).text("result", last->what.taken ? "taken" : "refused");
+  out.key("problems");
+  write_diagnostics(out, last->what.problems);
+  out.key("warnings");
+  write_diagnostics(out, last->what.warnings);
+  out.end_object();
+}
+
+boost::asio::awaitable<http::response> read_config(inside& in, call& of) {
+  json_writer out;
+  out.begin_object().text("digest", of.settings->digest).raw("settings", config::effective_json(*of.settings));
+  write_last_reload(out, in);
+  out.end_object();
+  co_return answer_json(200, std::move(out));
 }
 
 boost::asio::awaitable<http::response> reload_config(inside& in, call& of) {
@@ -49,6 +66,12 @@ void add_config(endpoint_table& to) {
                           object({required("file", string()), required("line", integer()), required("column", integer()),
                                   required("message", string()),
                                   required("text", about(string(), "file:line:column: … as `recibo check` says it."))}));
+  to.schemas.emplace_back(
+      "LastReload",
+      object({required("at", instant()),
+              required("by", about(string(), "SIGHUP, the name of a token, or what made the service read it by itself.")),
+              required("result", about(one_of({"taken", "refused"}), "Refused: what was in force before still is.")),
+              required("problems", list(component("Diagnostic"))), required("warnings", list(component("Diagnostic")))}));
   endpoint read;
   read.method = "GET";
   read.path = "/v1/config";
@@ -58,7 +81,8 @@ void add_config(endpoint_table& to) {
   read.who.least = config::role::operator_;
   read.answers = {{200,
                    "In the shape of the file.",
-                   object({required("digest", about(string(), "SHA-256 of what was read, hex.")), required("settings", map())}),
+                   object({required("digest", about(string(), "SHA-256 of what was read, hex.")), required("settings", map()),
+                           or_null("last_reload", component("LastReload"))}),
                    "application/json",
                    {}}};
   read.run = read_config;

@@ -16,6 +16,7 @@ const endpoint_table& endpoints() {
     add_reviews(t);
     add_failed_callbacks(t);
     add_providers(t);
+    add_refusals(t);
     add_workflows(t);
     add_stats(t);
     add_config(t);

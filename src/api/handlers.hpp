@@ -101,6 +101,7 @@ void add_deliveries(endpoint_table& to);
 void add_reviews(endpoint_table& to);
 void add_failed_callbacks(endpoint_table& to);
 void add_providers(endpoint_table& to);
+void add_refusals(endpoint_table& to);
 void add_workflows(endpoint_table& to);
 void add_stats(endpoint_table& to);
 void add_config(endpoint_table& to);

@@ -7,11 +7,13 @@
 
 #include "recibo/api/service.hpp"
 #include "recibo/async/task_group.hpp"
+#include "recibo/async/worker.hpp"
 #include "recibo/config/snapshot.hpp"
 #include "recibo/http/client.hpp"
 #include "recibo/http/server.hpp"
 #include "recibo/observe/log.hpp"
 #include "recibo/observe/metrics.hpp"
+#include "recibo/observe/rotation.hpp"
 #include "recibo/postgres/pool.hpp"
 #include "recibo/receive/endpoint.hpp"
 #include "recibo/receive/keys.hpp"
@@ -48,6 +50,15 @@ observe::metric_labels labels_of(const config::settings& s) {
   }
   out.queues = {"parked", "review", "failed"};
   out.config_digest = s.digest;
+  return out;
+}
+
+std::vector<observe::rotation_metrics::ending> ends_of(const config::settings& s) {
+  std::vector<observe::rotation_metrics::ending> out;
+  for (const auto& [name, p] : s.providers) {
+    for (const auto& secret : p.keys.secrets)
+      if (secret.until) out.push_back({name, secret.name, *secret.until});
+  }
   return out;
 }
 
@@ -113,18 +124,23 @@ class replica {
         recorder_(executor_, recorder_options(*first, metrics_)),
         pool_(executor_, first->database.url, first->database.pool),
         health_(std::make_shared<readiness>(recorder_)),
-        reloader_(*settings_, file, [this](const config::settings& s) { taken(s); }),
+        refusals_(std::make_shared<receive::refusals>()),
+        reloader_(*settings_, file, rotation_, [this](const config::settings& s) { taken(s); }),
+        watching_(executor_, "look at secrets", std::chrono::seconds(1), [this] { return look_at_secrets(); }),
         upkeep_(executor_, {*settings_, pool_, recorder_, *health_, metrics_}),
         client_(executor_, client_options(std::move(trust))),
         keys_(executor_, send(), key_options()),
         callbacks_(executor_, options_of(*first, first->callbacks, "callbacks", metrics_), callbacks_service()),
         api_(executor_, options_of(*first, first->api, "api", metrics_), api_service()),
         signals_(executor_, SIGTERM, SIGINT, SIGHUP),
-        tasks_(executor_) {}
+        tasks_(executor_) {
+    rotation_.secrets_end(ends_of(*first));
+  }
 
   void start() {
     recorder_.start();
     upkeep_.start();
+    watching_.start();
     callbacks_.start();
     api_.start();
     tasks_.spawn("signals", wait_for_signals());
@@ -172,6 +188,7 @@ class replica {
     };
     p.keys = [this](std::shared_ptr<const config::settings> s, const config::provider& from, verify::needed_key what,
                     steady_clock::time_point until) { return keys_.get(std::move(s), from, std::move(what), until); };
+    p.refused = refusals_;
     return std::make_shared<receive::callbacks>(std::move(p));
   }
 
@@ -180,15 +197,23 @@ class replica {
                         record(),
                         pool_,
                         *health_,
-                        [this] { return metrics_.render(); },
-                        [this](std::string actor) { return reload(std::move(actor)); }};
+                        [this] { return metrics_.render() + rotation_.render(); },
+                        [this](std::string actor) { return reload(std::move(actor)); },
+                        [this] { return reloader_.last(); },
+                        refusals_};
     return std::make_shared<api::api_service>(std::move(d));
   }
 
   asio::awaitable<api::reloaded> reload(std::string actor) { co_return reloader_.reload(actor); }
 
+  asio::awaitable<bool> look_at_secrets() {
+    reloader_.look_at_secrets();
+    co_return false;
+  }
+
   void taken(const config::settings& s) {
     metrics_.configure(labels_of(s));
+    rotation_.secrets_end(ends_of(s));
     callbacks_.set_options(options_of(s, s.callbacks, "callbacks", metrics_));
     api_.set_options(options_of(s, s.api, "api", metrics_));
   }
@@ -227,6 +252,7 @@ class replica {
     api_.stop();
     keys_.stop();
     client_.close_idle();
+    co_await watching_.stop(steady_clock::now() + milliseconds(100));
     co_await upkeep_.stop(steady_clock::now() + milliseconds(500));
     pool_.close();
     log::info("drained");
@@ -235,10 +261,13 @@ class replica {
   asio::any_io_executor executor_;
   std::shared_ptr<config::snapshot> settings_;
   observe::metrics metrics_;
+  observe::rotation_metrics rotation_;
   record::recorder recorder_;
   postgres::pool pool_;
   std::shared_ptr<readiness> health_;
+  std::shared_ptr<receive::refusals> refusals_;
   reloader reloader_;
+  async::worker watching_;
   upkeep upkeep_;
   http::client client_;
   receive::key_cache keys_;

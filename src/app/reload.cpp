@@ -17,16 +17,49 @@ bool needs_restart(const config::settings& now, const config::settings& next) {
 }  // namespace
 
 api::reloaded reloader::reload(const std::string& actor) {
+  // Looked at before it is read: what changes in between is noticed at the next look.
+  if (origin_) read_ = seen_ = config::look_of(origin_->watched);
+  return take(config::load_file(file_), actor);
+}
+
+void reloader::look_at_secrets() {
+  // Who started us read the file, and kept the settings alone. What changed since then is taken here.
+  if (!origin_) {
+    take_if_changed(config::load_file(file_));
+    // What is refused now is refused once; the next reload brings an origin.
+    if (!origin_) origin_ = std::make_shared<const config::origin>();
+    return;
+  }
+  if (origin_->watched.empty()) return;
+  auto now_seen = config::look_of(origin_->watched);
+  const bool settled = now_seen == seen_;
+  seen_ = std::move(now_seen);
+  if (!settled || seen_ == read_) return;
+  read_ = seen_;
+  // Files that are named now and were not before look different by that alone: they are read once more, in silence.
+  take_if_changed(config::load_again(file_.string(), *origin_));
+}
+
+void reloader::take_if_changed(config::loaded read) {
+  if (read.settings && read.settings->digest == settings_.get()->digest)
+    origin_ = std::move(read.origin);
+  else
+    take(std::move(read), "a changed secret");
+}
+
+api::reloaded reloader::take(config::loaded read, const std::string& actor) {
   const auto in_force = settings_.get();
-  auto read = config::load_file(file_);
   api::reloaded out;
   out.problems = std::move(read.problems);
   out.warnings = std::move(read.warnings);
   if (read.settings && read.settings->database.url.empty())
     out.problems.push_back({file_.string(), 0, 0, "database.url is needed to serve", config::severity::error});
-  if (!out.problems.empty()) {
+  out.taken = out.problems.empty();
+  out.digest = out.taken ? read.settings->digest : in_force->digest;
+  metrics_.reload(out.taken, now());
+  if (!out.taken) {
     for (const auto& p : out.problems) log::error("configuration refused", {{"at", config::to_string(p)}, {"actor", actor}});
-    out.digest = in_force->digest;
+    last_ = api::reload_record{now(), actor, out};
     return out;
   }
   if (needs_restart(*in_force, *read.settings))
@@ -35,11 +68,11 @@ api::reloaded reloader::reload(const std::string& actor) {
                             config::severity::warning});
   for (const auto& w : out.warnings) log::warn("configuration", {{"at", config::to_string(w)}});
   settings_.set(read.settings);
+  origin_ = std::move(read.origin);
   taken_(*read.settings);
   log::init(read.settings->log_level, read.settings->log_format, log::stream::standard_output);
-  log::info("configuration taken", {{"digest", read.settings->digest}, {"before", in_force->digest}, {"actor", actor}});
-  out.taken = true;
-  out.digest = read.settings->digest;
+  log::info("configuration taken", {{"digest", out.digest}, {"before", in_force->digest}, {"actor", actor}});
+  last_ = api::reload_record{now(), actor, out};
   return out;
 }
 

@@ -107,7 +107,12 @@ loaded load_text(const std::string& name, std::string_view text, const std::file
   if (!out.problems.empty()) return out;
   made->digest = digest_of(text, doc, r);
   out.settings = std::move(made);
+  out.origin = std::make_shared<const origin>(origin{secret(std::string(text)), folder, std::move(r.watched)});
   return out;
+}
+
+loaded load_again(const std::string& name, const origin& in_force, const environment& env) {
+  return load_text(name, in_force.text.reveal(), in_force.folder, env);
 }
 
 loaded load_file(const std::filesystem::path& path, const environment& env) {

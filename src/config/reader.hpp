@@ -39,6 +39,8 @@ class reading {
   std::vector<diagnostic> problems, warnings;
   // Grows with everything that was read beside the file's own text: names, and SHA-256 of contents.
   canonical also_read;
+  // Files and folders of secrets, as they are opened.
+  std::vector<std::filesystem::path> watched;
 
  private:
   std::string file_;

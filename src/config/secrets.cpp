@@ -20,40 +20,48 @@ std::string_view blank_name(char c) noexcept {
   return "whitespace";
 }
 
-std::optional<std::string> read_file(reading& r, const field& f) {
-  std::string path;
-  if (!read_text(r, f, path, 4096)) return std::nullopt;
-  const std::string shown = f.value->expanded ? "the secret's file" : "the secret's file " + in_quotes(path);
-  const std::filesystem::path full = r.folder() / path;
+// The secret in a file. `key` and `shown` are what messages call the setting and the file.
+std::optional<std::string> read_bytes(reading& r, const field& f, const std::filesystem::path& full, const std::string& shown) {
+  const std::string key = std::string(f.name) + ": ";
   std::error_code bad;
   const auto status = std::filesystem::status(full, bad);
   if (!std::filesystem::exists(status)) {
-    r.error(f.at, "file: " + shown + " does not exist");
+    r.error(f.at, key + shown + " does not exist");
     return std::nullopt;
   }
   if (!std::filesystem::is_regular_file(status)) {
-    r.error(f.at, "file: " + shown + " is not a regular file");
+    r.error(f.at, key + shown + " is not a regular file");
     return std::nullopt;
   }
   std::ifstream in(full, std::ios::binary);
   std::string bytes(secret_bytes_max + 1, '\0');
   if (in) in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (!in && !in.eof()) {
-    r.error(f.at, "file: " + shown + " cannot be read");
+    r.error(f.at, key + shown + " cannot be read");
     return std::nullopt;
   }
   bytes.resize(static_cast<std::size_t>(in.gcount()));
   if (bytes.size() > secret_bytes_max) {
-    r.error(f.at, "file: " + shown + " is longer than 64 KiB, too long for a secret");
+    r.error(f.at, key + shown + " is longer than 64 KiB, too long for a secret");
     return std::nullopt;
   }
-  r.also_read.add("file").add(path).add(binary(sha256(bytes)));
+  r.also_read.add("file").add(full.filename().string()).add(binary(sha256(bytes)));
   if (bytes.ends_with('\n')) {
     bytes.pop_back();
     if (bytes.ends_with('\r')) bytes.pop_back();
-    r.warn(f.at, "file: the newline at its end is not part of the secret and was cut off");
+    const std::string where = f.name == "file" ? "its end" : "the end of " + shown;
+    r.warn(f.at, key + "the newline at " + where + " is not part of the secret and was cut off");
   }
   return bytes;
+}
+
+std::optional<std::string> read_file(reading& r, const field& f) {
+  std::string path;
+  if (!read_text(r, f, path, 4096)) return std::nullopt;
+  const std::string shown = f.value->expanded ? "the secret's file" : "the secret's file " + in_quotes(path);
+  r.watched.push_back(r.folder() / path);
+  r.also_read.add(path);
+  return read_bytes(r, f, r.folder() / path, shown);
 }
 
 std::optional<std::string> read_env(reading& r, const field& f) {
@@ -86,6 +94,12 @@ std::optional<std::string> read_value(reading& r, const field& f) {
 // Exactly one of env, file and value.
 std::optional<std::string> read_origin(reading& r, section& s) {
   const field env = s.get("env"), file = s.get("file"), value = s.get("value");
+  if (s.has("directory")) {
+    s.get("directory");
+    r.error(s.key_at("directory"),
+            std::string(s.name()) + ": a directory stands in a list of secrets, where several may be valid");
+    return std::nullopt;
+  }
   const int origins = int{s.has("env")} + int{s.has("file")} + int{s.has("value")};
   if (origins != 1) {
     if (s.good()) r.error(s.at(), std::string(s.name()) + ": give exactly one of env, file and value");
@@ -118,6 +132,14 @@ void read_validity(reading& r, section& s, verify::named_secret& out) {
   }
 }
 
+constexpr std::string_view name_rule = "a secret's name has 1 to 63 characters of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"";
+
+bool is_secret_name(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= 63 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-';
+  });
+}
+
 bool read_secret_name(reading& r, const field& f, std::string& out) {
   std::string name;
   if (!read_text(r, f, name, 63)) return false;
@@ -125,13 +147,75 @@ bool read_secret_name(reading& r, const field& f, std::string& out) {
     r.error(f.at, "name: names are shown, so they are written out and not taken from the environment");
     return false;
   }
-  for (const char c : name) {
-    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-') continue;
-    r.error(f.at, "name: a secret's name has 1 to 63 characters of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"");
+  if (!is_secret_name(name)) {
+    r.error(f.at, "name: " + std::string(name_rule));
     return false;
   }
   out = name;
   return true;
+}
+
+// Text, doubts and the name that must not hold the text, for a secret whose text was read.
+void take_text(reading& r, const field& f, std::string text, position name_at, read_secret& out) {
+  if (const std::string why = doubt(text); !why.empty()) {
+    r.error(f.at, std::string(f.name) + ": " + why);
+    return;
+  }
+  if (out.secret.name.find(text) != std::string::npos) {
+    r.error(name_at, "name: it holds the secret itself, and names are shown");
+    return;
+  }
+  out.good = true;
+  out.secret.text = secret(std::move(text));
+}
+
+// The names of the files in a folder, sorted. Those that begin with a dot are somebody's housekeeping (Kubernetes keeps what
+// its links lead to behind ..data), and folders hold no secret.
+std::optional<std::vector<std::string>> file_names(reading& r, const field& f, const std::filesystem::path& folder) {
+  std::vector<std::string> out;
+  std::error_code bad;
+  std::filesystem::directory_iterator it(folder, bad);
+  for (; !bad && it != std::filesystem::directory_iterator(); it.increment(bad)) {
+    std::string name = it->path().filename().string();
+    std::error_code ignored;
+    if (!name.starts_with('.') && !it->is_directory(ignored)) out.push_back(std::move(name));
+  }
+  if (bad) {
+    r.error(f.at, "directory: the folder of secrets cannot be read");
+    return std::nullopt;
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// {directory, name, from, until}: each file is a secret and lends it its name, behind `name` and a dot where there is one.
+void read_directory(reading& r, const field& where, std::vector<read_secret>& out) {
+  section s(r, where);
+  s.hide_unknown("a directory of secrets takes name, from, until and directory");
+  std::string prefix, path;
+  verify::named_secret common;
+  const field name = s.get("name"), f = s.get("directory");
+  if (name && read_secret_name(r, name, prefix)) prefix += '.';
+  read_validity(r, s, common);
+  if (!f || !read_text(r, f, path, 4096)) return;
+  const std::filesystem::path folder = r.folder() / path;
+  r.watched.push_back(folder);
+  r.also_read.add("directory").add(path);
+  const auto names = file_names(r, f, folder);
+  if (!names) return;
+  if (names->empty()) r.warn(f.at, "directory: there is no file in the folder of secrets");
+  for (const auto& one : *names) {
+    read_secret& made = out.emplace_back();
+    made.at = f.at;
+    made.secret = common;
+    made.secret.name = prefix + one;
+    if (!is_secret_name(made.secret.name)) {
+      r.error(f.at, "directory: the file " + in_quotes(one) + " gives its secret no good name: " + std::string(name_rule));
+      continue;
+    }
+    r.watched.push_back(folder / one);
+    if (auto text = read_bytes(r, f, folder / one, "the file " + in_quotes(one))) take_text(r, f, std::move(*text), f.at, made);
+  }
 }
 
 }  // namespace
@@ -147,7 +231,7 @@ read_secret read_one_secret(reading& r, const field& f, std::string fallback_nam
   bool name_good = true;
   if (f.value->what == node::kind::map) {
     section s(r, f);
-    s.hide_unknown("a secret takes name, from, until and one of env, file and value");
+    s.hide_unknown("a secret takes name, from, until and one of env, file, value and directory");
     const field name = s.get("name");
     if (name) {
       name_at = name.at;
@@ -159,16 +243,8 @@ read_secret read_one_secret(reading& r, const field& f, std::string fallback_nam
     text = read_value(r, f);
   }
   if (!text) return out;
-  if (const std::string why = doubt(*text); !why.empty()) {
-    r.error(f.at, std::string(f.name) + ": " + why);
-    return out;
-  }
-  if (out.secret.name.find(*text) != std::string::npos) {
-    r.error(name_at, "name: it holds the secret itself, and names are shown");
-    return out;
-  }
-  out.good = name_good;
-  out.secret.text = secret(std::move(*text));
+  take_text(r, f, std::move(*text), name_at, out);
+  out.good = out.good && name_good;
   return out;
 }
 
@@ -180,8 +256,13 @@ std::vector<read_secret> read_secret_list(reading& r, const field& f) {
     return out;
   }
   if (f.value->items.empty()) r.error(f.at, std::string(f.name) + ": the list is empty; one secret at least is required");
+  std::size_t place = 0;
   for (const auto& item : f.value->items) {
-    const std::string name = "secret-" + std::to_string(out.size() + 1);
+    const std::string name = "secret-" + std::to_string(++place);
+    if (item.find("directory") != nullptr) {
+      read_directory(r, {f.name, &item, item.at, {}}, out);
+      continue;
+    }
     if (item.what == node::kind::null) {
       r.error(item.at, std::string(f.name) + ": this secret is empty");
       out.push_back({{}, item.at, false});
@@ -189,6 +270,8 @@ std::vector<read_secret> read_secret_list(reading& r, const field& f) {
     }
     out.push_back(read_one_secret(r, {f.name, &item, item.at, {}}, name));
   }
+  if (place > 0 && out.empty())
+    r.error(f.at, std::string(f.name) + ": there is no secret in the directory; one at least is required");
   for (std::size_t i = 0; i < out.size(); ++i) {
     for (std::size_t j = 0; j < i && out[i].good; ++j) {
       if (!out[j].good) continue;

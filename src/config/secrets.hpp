@@ -1,4 +1,4 @@
-// Secrets as they are written: a text with ${ENV}, or {name, env | file | value, from, until}. No message here ever
+// Secrets as they are written: a text with ${ENV}, or {name, env | file | value | directory, from, until}. No message here ever
 // shows one, and what was read enters the settings' digest as SHA-256 only.
 #pragma once
 
@@ -22,8 +22,8 @@ struct read_secret {
 // A single secret. `fallback_name` is its name unless it gives one.
 read_secret read_one_secret(reading& r, const field& f, std::string fallback_name);
 
-// A list: names "secret-1", "secret-2", … by position unless named; an empty list, a name twice and a value twice are
-// reported. The order is kept.
+// A list: names "secret-1", "secret-2", … by position unless named; a directory stands for the secrets in its files; an empty
+// list, a name twice and a value twice are reported. The order is kept.
 std::vector<read_secret> read_secret_list(reading& r, const field& f);
 
 // Text that is secret but is no key: the database's URL. Empty text is allowed and means absent.

@@ -67,7 +67,8 @@ auto* find(Map& in, std::string_view name) noexcept {
   return it == in.end() ? nullptr : &it->second;
 }
 
-// The series of one provider. The pointers stay good as long as the registry: nothing is ever removed from these families.
+// The series of one provider. The pointers stay good as long as the registry: nothing but secrets is ever removed from these
+// families.
 struct provider_series {
   std::array<Counter*, disposition_words.size()> callbacks{};
   std::array<Counter*, reason_words.size()> failures{};
@@ -145,7 +146,7 @@ struct metrics::impl {
   Gauge& queue_depth = depth.Add({});
   std::array<Gauge*, connection_states.size()> db_states{};
 
-  // Taken shared by every call, exclusively by configure() alone. The maps only grow.
+  // Taken shared by every call, exclusively by configure() alone. The maps only grow, but for secrets.
   mutable std::shared_mutex lock;
   by_name<provider_series> providers;
   by_name<Gauge*> queues;
@@ -179,6 +180,20 @@ struct metrics::impl {
     }
   }
 
+  // Secrets that the configuration names no longer: a rotation leaves no series behind.
+  void forget_secrets(const metric_labels& labels) {
+    for (auto& [name, series] : providers) {
+      const auto one =
+          std::find_if(labels.providers.begin(), labels.providers.end(), [&](const auto& p) { return p.name == name; });
+      std::erase_if(series.secrets, [&](const auto& gauge) {
+        const bool kept = one != labels.providers.end() &&
+                          std::find(one->secrets.begin(), one->secrets.end(), gauge.first) != one->secrets.end();
+        if (!kept) last_used.Remove(gauge.second);
+        return !kept;
+      });
+    }
+  }
+
   void add_listener(const std::string& name) {
     listener_series& series = listeners[name];
     for (std::size_t i = 0; i < status_classes.size(); ++i) {
@@ -197,6 +212,7 @@ metrics::~metrics() = default;
 
 void metrics::configure(const metric_labels& labels) {
   const std::unique_lock guard(impl_->lock);
+  impl_->forget_secrets(labels);
   for (const auto& one : labels.providers) impl_->add(one);
   for (const auto& name : labels.queues) impl_->queues[name] = &impl_->ages.Add({{"queue", name}});
   for (const auto& name : labels.listeners) impl_->add_listener(name);

@@ -181,7 +181,10 @@ std::variant<http::response, signed_handshake, record::callback> callbacks::judg
   if (is_unsigned || (secret_name && secret_name->empty())) {
     if (auto told = answer_unsigned(from, whole, !is_unsigned)) return shake(std::move(*told), whole, from);
   }
-  if (!secret_name) return refuse_signature(secret_name.error(), whole, from);
+  if (!secret_name) {
+    if (parts_.refused) parts_.refused->add(*settings, from, signed_part, secret_name.error(), whole, at, began);
+    return refuse_signature(secret_name.error(), whole, from);
+  }
   // Only authentic callbacks use up the rate: a forger must not be able to shut out the provider.
   if (from.rate && !rates_.take(from.name, *from.rate, began)) {
     const known_ids known{{}, {}, whole.trace_id};

@@ -12,8 +12,13 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+namespace recibo::receive {
+class refusals;
+}
 
 namespace recibo::api {
 
@@ -22,6 +27,13 @@ struct reloaded {
   bool taken = false;
   std::vector<config::diagnostic> problems, warnings;  // as `recibo check` says them
   std::string digest;                                  // of the settings in force now
+};
+
+// The last reload, for GET /v1/config.
+struct reload_record {
+  sys_micros at{};
+  std::string by;  // "SIGHUP", the name of a token, or "a changed secret"
+  reloaded what;
 };
 
 // What the service needs from the rest; everything outlives it. Called on the listener's thread.
@@ -35,6 +47,10 @@ struct dependencies {
   std::function<std::string()> metrics;
   // Reads the configuration again on behalf of `actor`, the name of a token, which goes on record.
   std::function<boost::asio::awaitable<reloaded>(std::string actor)> reload;
+  // nullopt: none since the start. Absent: never any.
+  std::function<std::optional<reload_record>()> last_reload = {};
+  // The latest refused callbacks of this replica; null: none are kept.
+  std::shared_ptr<const receive::refusals> refusals = {};
 };
 
 class api_service : public http::service {

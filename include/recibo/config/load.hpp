@@ -36,9 +36,18 @@ using environment = std::function<std::optional<std::string>(const std::string& 
 // The environment of this process.
 environment process_environment();
 
+// Where settings came from, to read their secrets again and nothing else.
+struct origin {
+  secret text;                   // of the file
+  std::filesystem::path folder;  // where its `{file: …}` start
+  // Files and folders of secrets that were read.
+  std::vector<std::filesystem::path> watched;
+};
+
 struct loaded {
-  // Set exactly when `problems` is empty.
+  // Both are set exactly when `problems` is empty.
   std::shared_ptr<const config::settings> settings;
+  std::shared_ptr<const config::origin> origin;
   // Both in the order of the file.
   std::vector<diagnostic> problems, warnings;
 };
@@ -50,6 +59,14 @@ loaded load_file(const std::filesystem::path& path, const environment& env = pro
 // The same for text that is already in memory; `name` stands in the diagnostics, `folder` is where `{file: …}` starts.
 loaded load_text(const std::string& name, std::string_view text, const std::filesystem::path& folder,
                  const environment& env = process_environment());
+
+// The same configuration with its secrets, environment and files read again: edits of the file itself wait until somebody
+// asks for them. `name` stands in the diagnostics.
+loaded load_again(const std::string& name, const origin& in_force, const environment& env = process_environment());
+
+// What the files and folders of `paths` look like from outside: another value when one was replaced, written, added or
+// removed, links followed. Reads no content.
+std::string look_of(const std::vector<std::filesystem::path>& paths);
 
 // The settings as JSON for GET /v1/config, in the shape of the file: secrets as their names, URLs of the database as set or
 // not (a password may stand anywhere in them), digests of tokens left out.

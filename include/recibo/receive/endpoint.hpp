@@ -10,6 +10,7 @@
 #include "recibo/receive/handshakes.hpp"
 #include "recibo/receive/meter.hpp"
 #include "recibo/receive/rate.hpp"
+#include "recibo/receive/refusals.hpp"
 #include "recibo/record/work.hpp"
 #include "recibo/verify/foreign_key.hpp"
 
@@ -49,6 +50,8 @@ class callbacks : public http::service {
     key_function keys;
     // The wall clock, for tests.
     std::function<sys_micros()> clock = now;
+    // Where refused signatures are remembered; null: nowhere.
+    std::shared_ptr<receive::refusals> refused = {};
   };
 
   explicit callbacks(parts p);

@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
         bad{"SecretUnknownKeyIsNotShown",
             "verify: {scheme: github, secrets: [^{^s3cret}]}",
             {"secrets: give exactly one of env, file and value",
-             "secrets: unknown key; a secret takes name, from, until and one of env, file and value"}},
+             "secrets: unknown key; a secret takes name, from, until and one of env, file, value and directory"}},
         bad{"SecretEnvNotSet",
             "verify: {scheme: github, secrets: [{env: ^NOT_SET}]}",
             {"env: the environment variable \"NOT_SET\" is not set"}},
@@ -640,6 +640,29 @@ TEST(Warnings, ANewlineAtTheEndOfASecretFileIsCutOff) {
   EXPECT_EQ(l.settings->providers.at("p").keys.secrets.at(1).key.reveal(), "test-secret-B");
   EXPECT_THAT(lines_of(l.warnings),
               ::testing::Contains("3:47: file: the newline at its end is not part of the secret and was cut off"));
+}
+
+TEST(Secrets, EachFileOfAFolderIsOne) {
+  const auto l = load(R"(providers:
+  p:
+    verify: {scheme: github, secrets: [{name: k8s, directory: folder, until: 2999-01-01T00:00:00Z}, s3cret]}
+    extract: {request_id: /id, idempotency_key: /key, event: /type}
+    events: {done: complete}
+)");
+  ASSERT_EQ(lines_of(l.problems), std::vector<std::string>{});
+  const auto& secrets = l.settings->providers.at("p").keys.secrets;
+  ASSERT_EQ(secrets.size(), 3u);
+  EXPECT_EQ(secrets[0].name, "k8s.current");
+  EXPECT_EQ(secrets[0].key.reveal(), "secret-of-the-folder-1");
+  EXPECT_TRUE(secrets[0].until);
+  EXPECT_EQ(secrets[1].name, "k8s.previous");
+  EXPECT_EQ(secrets[1].key.reveal(), "secret-of-the-folder-2");
+  EXPECT_EQ(secrets[2].name, "secret-2");
+  EXPECT_THAT(lines_of(l.warnings),
+              ::testing::Contains("3:63: directory: the newline at the end of the file \"previous\" is not part "
+                                  "of the secret and was cut off"));
+  EXPECT_EQ(l.origin->watched.size(), 3u) << "the folder and its two files";
+  EXPECT_FALSE(look_of(l.origin->watched).empty());
 }
 
 TEST(Warnings, ExpiredSecretsAndTokens) {
