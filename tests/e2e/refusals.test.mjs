@@ -12,7 +12,6 @@ const stage = await Stage.begin();
 const { recibo } = stage;
 
 const latest = (provider, token = 'viewer') => recibo.list(`/v1/providers/${provider}/refusals`, { token });
-const tables = async () => (await recibo.sql("SELECT sum(n_live_tup + n_dead_tup)::int AS n FROM pg_stat_user_tables WHERE schemaname = 'recibo'"))[0].n;
 
 test('the causes of refusals are told to those who run it, and to nobody outside', async () => {
   const id = freshId();
@@ -61,7 +60,6 @@ test('who may read them', async () => {
 
 test('ten thousand bad requests leave a count and nothing else', async () => {
   const everything = await recibo.everything();
-  const rows = await tables();
   const series = (await recibo.metrics()).length;
   const before = await recibo.metric('recibo_signature_failures_total', { provider: 'p1' });
   const kinds = [
@@ -88,7 +86,6 @@ test('ten thousand bad requests leave a count and nothing else', async () => {
   assert.equal((await recibo.metric('recibo_signature_failures_total', { provider: 'p1' })) - before, 10_000, 'each is counted');
   assert.deepEqual(await recibo.everything(), everything, 'no row');
   assert.equal((await recibo.metrics()).length, series, 'no metric series');
-  assert.ok((await tables()) <= rows, 'in no table');
   const kept = await latest('p1');
   assert.ok(kept.length <= 20, 'a bounded memory');
   assert.ok(kept.reduce((sum, entry) => sum + entry.count, 0) >= 10_000, 'which counts all of them');
