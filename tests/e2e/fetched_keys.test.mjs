@@ -61,6 +61,7 @@ const stage = await Stage.begin({
     config.providers.plaid = { ...p1, verify: { scheme: 'plaid', fetch: { url: at('/plaid'), client_id: 'plaid-client', secret: 'plaid-api-secret', allow } } };
     config.providers.locked = { ...p1, verify: { scheme: 'plaid', fetch: { url: at('/plaid'), client_id: 'plaid-client', secret: 'wrong-api-secret', allow } } };
     config.providers.inside = { ...p1, verify: { scheme: 'circle', fetch: { url: at('/circle/{id}'), headers: { Authorization: 'Bearer circle-api-key' } } } };
+    return config;
   },
 });
 const { recibo } = stage;
