@@ -40,14 +40,15 @@ function flow(value) {
 export const hasPublicKey = (scheme) => ['ed25519', 'ecdsa', 'rsa', 'plaid'].includes(scheme?.kind);
 function variableOf(name, scheme) {
   const stem = name.toUpperCase().replaceAll('-', '_');
-  if (hasPublicKey(scheme)) return `${stem}_PUBLIC_KEY`;
+  if (hasPublicKey(scheme) && scheme.key?.certificate_url_header === undefined) return `${stem}_PUBLIC_KEY`;
   return scheme?.key?.encoding === 'hex' ? `${stem}_KEY_HEX` : `${stem}_SECRET`;
 }
 
 export function configuration(name, profile, scheme) {
   const id = name.replaceAll(/[^a-z0-9_-]/g, '-');
   const lines = ['providers:', `  ${id}:`];
-  lines.push(`    verify: {scheme: ${name}, secrets: ["\${${variableOf(name, scheme)}}"]}`);
+  const keys = profile.fetch ? { fetch: profile.fetch } : { secrets: [profile.secret_example ?? `\${${variableOf(name, scheme)}}`] };
+  lines.push(`    verify: ${flow({ scheme: name, ...keys })}`);
   if (profile.public_url) lines.push(`    public_url: https://hooks.example.com/callbacks/${id}`);
   lines.push('    extract:');
   for (const [key, value] of Object.entries(profile.extract)) lines.push(`      ${key}: ${flow(value)}`);
@@ -108,7 +109,7 @@ export function page(name, profile, scheme) {
       out.push('The signature does not cover what the callback says, so an identity cannot be taken from it. This needs a minted callback URL or', 'thin callbacks (`mode: hint`), which this version does not serve: it is refused with that sentence.', '');
       out.push('<!-- not run by the tests: refused until thin callbacks are served -->');
     }
-    if (hasPublicKey(scheme)) out.push('<!-- not run by the tests: it wants a public key of this provider -->');
+    if (hasPublicKey(scheme) && !profile.fetch && scheme.key?.certificate_url_header === undefined) out.push('<!-- not run by the tests: it wants a public key of this provider -->');
     out.push('```yaml', configuration(name, profile, scheme).trimEnd(), '```', '');
     out.push('Words and places are those of one kind of event; look at a payload of your own and adapt `extract` and `events`. The events on the', 'right are those of the built-in workflow `default`.', '');
   }
