@@ -176,7 +176,7 @@ export class Contract {
       if (body.length > 0 && response.content === undefined) say('a body, and none is documented');
       return out;
     }
-    if (body.length === 0 && type === '') return out;
+    if (body.length === 0 && (type === '' || status === 204)) return out;
     const media = Object.keys(response.content).find((m) => m.toLowerCase().split(';')[0] === type) ?? Object.keys(response.content).find((m) => m === '*/*');
     if (media === undefined) {
       say(`the type ${JSON.stringify(type)} is not documented (only ${Object.keys(response.content).join(', ')})`);
