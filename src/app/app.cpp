@@ -184,7 +184,7 @@ class replica {
     p.health = health_;
     p.counts = std::make_shared<counted>(metrics_);
     p.fetch = [this](std::string url, steady_clock::time_point until) {
-      return fetch_confirmation(executor_, std::move(url), until);
+      return fetch_confirmation(client_, std::move(url), until);
     };
     p.keys = [this](std::shared_ptr<const config::settings> s, const config::provider& from, verify::needed_key what,
                     steady_clock::time_point until) { return keys_.get(std::move(s), from, std::move(what), until); };

@@ -6,7 +6,7 @@
 
 namespace recibo::app {
 
-boost::asio::awaitable<result<int>> fetch_confirmation(boost::asio::any_io_executor executor, std::string url,
+boost::asio::awaitable<result<int>> fetch_confirmation(http::client& by, std::string url,
                                                        std::chrono::steady_clock::time_point until) {
   using std::chrono::milliseconds;
   const auto left = std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now());
@@ -19,8 +19,6 @@ boost::asio::awaitable<result<int>> fetch_confirmation(boost::asio::any_io_execu
   rules.timeout = left;
   rules.connect_timeout = std::min(rules.connect_timeout, left);
   rules.cut_body = true;
-  http::client_options options;
-  http::client by(executor, std::move(options));
   auto pending = by.send(std::move(what), std::move(rules));
   const auto answer = co_await std::move(pending);
   if (!answer) co_return answer.error();

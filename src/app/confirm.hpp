@@ -3,19 +3,22 @@
 
 #include "recibo/core/error.hpp"
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
 #include <string>
 
+namespace recibo::http {
+class client;
+}
+
 namespace recibo::app {
 
 // GETs `url` over TLS and returns the status; follows no redirect and reaches no private network. Everything is over by `until`.
-// Confirmations are rare: each has a client of its own, so that nothing of them is kept.
+// `by` outlives it.
 // permanent::malformed_field   no URL
 // otherwise                    the errors of http::client::send
-boost::asio::awaitable<result<int>> fetch_confirmation(boost::asio::any_io_executor executor, std::string url,
+boost::asio::awaitable<result<int>> fetch_confirmation(http::client& by, std::string url,
                                                        std::chrono::steady_clock::time_point until);
 
 }  // namespace recibo::app

@@ -175,7 +175,8 @@ const row rows[] = {
      }},
     {"NotDecodedByTheSender", cause::secret_form, "neither decoded",
      [](situation& s) {
-       s.how.key = {"whsec_", text_encoding::base64};
+       s.how.key.strip_prefix = "whsec_";
+       s.how.key.encoding = text_encoding::base64;
        s.secrets = {"whsec_" + to_base64("a secret that is not decoded")};
        s.secret_text = s.secrets.front();
      }},
