@@ -83,7 +83,8 @@ class key_cache::impl : public std::enable_shared_from_this<key_cache::impl> {
 
   static asio::awaitable<void> run(std::shared_ptr<impl> self, errand of);
   static asio::awaitable<result<verify::fetched_key>> fetch(std::shared_ptr<impl> self, const errand& of);
-  void start(key_entry& entry, errand of);
+  // The flight may have landed when this returns: some errors need no network.
+  std::shared_ptr<key_flight> start(key_entry& entry, errand of);
   void land(const errand& of, result<verify::fetched_key> got);
   bool allowed(const std::string& provider, time_point now);
   bool make_room();
@@ -118,17 +119,15 @@ asio::awaitable<result<verify::fetched_key>> key_cache::impl::get(std::shared_pt
     }
     if (!entry.flight && now < entry.again && entry.why) co_return *entry.why;
   }
-  if (at == self->entries_.end() || !at->second.flight) {
+  std::shared_ptr<key_flight> mine = at == self->entries_.end() ? nullptr : at->second.flight;
+  if (!mine) {
     // Known keys are asked for again whoever asks; what was never seen may be an invention.
     if (!known && (!self->allowed(from.name, now) || (at == self->entries_.end() && !self->make_room())))
       co_return error(transient::not_ready, "Too many keys that were never seen before are being asked for.");
     key_entry& entry = self->entries_[name];
     entry.used = now;
-    self->start(entry, {name, std::move(settings), &from, std::move(what), nullptr});
-    at = self->entries_.find(name);
+    mine = self->start(entry, {name, std::move(settings), &from, std::move(what), nullptr});
   }
-  const std::shared_ptr<key_flight> mine = at->second.flight;
-  if (!mine) co_return error(transient::not_ready, "The key cannot be fetched now.");
   if (!mine->got) {
     const auto patience = std::make_shared<asio::steady_timer>(self->executor_, until);
     mine->waiting.push_back(patience);
@@ -139,10 +138,12 @@ asio::awaitable<result<verify::fetched_key>> key_cache::impl::get(std::shared_pt
   co_return *mine->got;
 }
 
-void key_cache::impl::start(key_entry& entry, errand of) {
-  entry.flight = std::make_shared<key_flight>();
-  of.flight = entry.flight;
+std::shared_ptr<key_flight> key_cache::impl::start(key_entry& entry, errand of) {
+  auto flight = std::make_shared<key_flight>();
+  entry.flight = flight;
+  of.flight = flight;
   tasks_.spawn("key", run(shared_from_this(), std::move(of)));
+  return flight;
 }
 
 asio::awaitable<void> key_cache::impl::run(std::shared_ptr<impl> self, errand of) {
