@@ -1,5 +1,5 @@
 // The README and docs/ as a new user takes them: every command that is printed runs as printed, every piece of configuration is
-// accepted, every link leads somewhere (01c). It uses this checkout's own `./dev up`, as the reader does, or the one that runs here.
+// accepted, every link leads somewhere. It uses this checkout's own `./dev up`, as the reader does, or the one that runs here.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-// Callbacks from senders made by others (01c, 02): the providers' own npm packages sign, or confirm what was signed as their
+// Callbacks from senders made by others: the providers' own npm packages sign, or confirm what was signed as their
 // documentation says, and the binary takes it, once; what was changed on the way it refuses, as those packages do.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';

@@ -1,4 +1,4 @@
-// What the README and docs/ print as commands and configuration, so that it can be tried as printed (01c).
+// What the README and docs/ print as commands and configuration, so that it can be tried as printed.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { sourceFolder } from './process.mjs';
