@@ -22,7 +22,7 @@ struct hop {
   std::string proto, host;
 };
 
-// Elements in order of writing; `ok` false: a part cannot be read, and nothing before it counts.
+// In order of writing. An empty one stands where a part cannot be read: nothing before it counts.
 using hops = std::vector<hop>;
 
 // An address, with a port or without: "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]:80".

@@ -51,7 +51,13 @@ class session {
   bool over_limit = false;  // counted apart
 
  private:
-  enum class got { bytes, end, timed_out, stopped };
+  // How a wait ended.
+  enum class got {
+    bytes,      // something has come, or can be sent
+    end,        // the connection is closed or broken
+    timed_out,  // the time for it is over
+    stopped,    // the listener was told to stop
+  };
   // What an answer has to know of its request.
   struct context {
     bool http_1_0 = false;

@@ -24,7 +24,13 @@ struct trial {
 };
 
 // Two changes of one subject exclude each other.
-enum class subject { secret, body, url, signature, scheme };
+enum class subject {
+  secret,     // the keyring: key bytes, validity, whose it is
+  body,       // the bytes that are hashed
+  url,        // the public URL
+  signature,  // its prefix or encoding
+  scheme,     // the scheme itself, or where its signature stands
+};
 
 struct change {
   cause why;

@@ -2,8 +2,8 @@
 // Immutable once loaded: a reload makes a new one and swaps the shared_ptr (R38).
 #pragma once
 
-#include "recibo/config/listener.hpp"
 #include "recibo/config/handshake.hpp"
+#include "recibo/config/listener.hpp"
 #include "recibo/core/clock.hpp"
 #include "recibo/core/network.hpp"
 #include "recibo/core/secret.hpp"
@@ -55,8 +55,14 @@ struct outbound {
   std::string ca;  // PEM of authorities that are believed beside the system's
 };
 
-// Least to most; `client` stands apart: it may accept operations and read those of its own name.
-enum class role { support, reader, operator_, admin, client };
+// From least to most, but for the last.
+enum class role {
+  support,    // customer-safe words
+  reader,     // what is on record; raw bodies want the permission `payload`
+  operator_,  // events by hand, and a look at the configuration
+  admin,      // takes a new configuration
+  client,     // stands apart: accepts operations, and reads those of its own name
+};
 std::string_view to_string(role r) noexcept;
 
 struct token {
@@ -69,7 +75,12 @@ struct token {
 
 // Where a value of the callback stands. Exactly one place; for a composite key several sources follow each other.
 struct source {
-  enum class place { json, header, query, form };
+  enum class place {
+    json,    // a pointer into the body
+    header,  // a header
+    query,   // a field of the URL's query
+    form,    // a field of a form in the body
+  };
   place from = place::json;
   std::string name;                                // JSON Pointer, header (lower case), query or form field
   std::optional<std::string> then;                 // a JSON Pointer into the text found there, which is JSON itself
@@ -89,7 +100,12 @@ struct extract {
 };
 
 // What an unknown request ID means (R11).
-enum class unmatched { park, reject, register_, ignore };
+enum class unmatched {
+  park,       // waits for its registration
+  reject,     // 404
+  register_,  // makes the operation
+  ignore,     // counted only
+};
 
 struct answers {
   // By disposition word ("conflict", "unprocessable", …): the status instead of the default.
@@ -111,7 +127,11 @@ struct key_source {
   std::vector<network> allow;       // networks that may be reached although they are private
 };
 
-enum class content_rule { fields, bytes };
+// What makes two callbacks of one key the same.
+enum class content_rule {
+  fields,  // what was extracted
+  bytes,   // the whole body
+};
 
 struct provider {
   std::string name;

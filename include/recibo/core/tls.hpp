@@ -45,9 +45,9 @@ struct tls_pem {
 // What is wrong with one of the three, in words that never hold a piece of it.
 struct tls_fault {
   enum class part {
-    certificate,
-    key,
-    client_ca,
+    certificate,  // the listener's own, or one of its issuers'
+    key,          // its private key, also where the two do not belong together
+    client_ca,    // the authorities of clients
   };
   part where = part::certificate;
   std::string why;

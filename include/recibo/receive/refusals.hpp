@@ -1,6 +1,7 @@
 // The latest callbacks that were refused for their signature, by provider, in the memory of this replica: for whoever asks
-// why a provider gets 401. What is kept is derived; no byte of a request is. Unauthenticated traffic costs a bounded amount
-// of memory, and a bounded share of time: only some refusals are looked into (verify/diagnose.hpp).
+// why a provider gets 401. Of the request itself only its peer and trace ID are kept. Unauthenticated traffic costs a bounded
+// amount of memory, and a bounded share of time: only some refusals are looked into (verify/diagnose.hpp). Refusals before
+// verification, of keys that the provider does not know, are counted alone.
 #pragma once
 
 #include "recibo/config/settings.hpp"

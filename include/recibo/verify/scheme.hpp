@@ -28,18 +28,28 @@ enum class scheme_kind {
   none,             // spelled out in the configuration: nothing is verified
 };
 
-enum class hash_name { sha1, sha256, sha384, sha512 };
+enum class hash_name {
+  sha1,    // FIPS 180-4, as the next three; where a provider has nothing else
+  sha256,  // what most of them use
+  sha384,  // with P-384
+  sha512,  // of RSA-PSS, and a choice of schemes
+};
 enum class text_encoding {
-  utf8,
+  utf8,    // the text as it stands
   base64,  // for public keys: DER SubjectPublicKeyInfo, for Ed25519 also the 32 bytes
   hex,     // the same
   pem,     // PUBLIC KEY or CERTIFICATE
 };
-enum class signature_encoding { hex, base64, base64url, text };
+enum class signature_encoding {
+  hex,        // either case
+  base64,     // strict: its own alphabet and the right padding
+  base64url,  // RFC 4648 section 5
+  text,       // compared as it stands: tokens
+};
 enum class place {
-  header,
-  json,
-  form,
+  header,   // of the request
+  json,     // a pointer into the body
+  form,     // a field of the body
   element,  // beside the signature, in the same value
   claim,    // where the kind's own code finds it: a JWT's iat, RFC 9421's created
 };
@@ -47,7 +57,7 @@ enum class timestamp_format {
   unix_s,    // seconds
   unix_ms,   // milliseconds
   unix_any,  // signed as text, never judged by age
-  rfc3339,
+  rfc3339,   // with its offset
 };
 
 struct key_rule {
