@@ -83,7 +83,8 @@ void add_break(std::string& out, const style& how, int depth) {
   out.append(static_cast<std::size_t>(how.indent * depth), ' ');
 }
 
-void add_value(std::string& out, const json_value& value, const style& how, int depth) {
+// Stops at the first member or element behind `most` bytes.
+void add_value(std::string& out, const json_value& value, const style& how, int depth, std::size_t most) {
   bool first = true;
   const auto begin = [&] {
     if (!first) out += how.comma;
@@ -98,8 +99,9 @@ void add_value(std::string& out, const json_value& value, const style& how, int 
     case json_value::kind::array:
       out += '[';
       for (const auto& one : value.elements) {
+        if (out.size() > most) return;
         begin();
-        add_value(out, one, how, depth + 1);
+        add_value(out, one, how, depth + 1, most);
       }
       if (!first) add_break(out, how, depth);
       out += ']';
@@ -110,10 +112,11 @@ void add_value(std::string& out, const json_value& value, const style& how, int 
       for (const auto& one : value.members) members.push_back(&one);
       if (how.sorted) std::stable_sort(members.begin(), members.end(), [](auto* a, auto* b) { return a->name < b->name; });
       for (const auto* one : members) {
+        if (out.size() > most) return;
         begin();
         add_text(out, one->name, how);
         out += how.colon;
-        add_value(out, one->value, how, depth + 1);
+        add_value(out, one->value, how, depth + 1, most);
       }
       if (!first) add_break(out, how, depth);
       out += '}';
@@ -128,9 +131,12 @@ std::vector<spelling> json_spellings(std::string_view document) {
   std::vector<spelling> out;
   const auto tree = parse_json(document);
   if (!tree) return out;
+  // Indented, a short value that stands deep becomes a long line: what strangers nest must not cost a hundredfold.
+  const std::size_t most = 64 + 8 * document.size();
   for (const style& how : styles) {
     std::string text;
-    add_value(text, *tree, how, 0);
+    add_value(text, *tree, how, 0, most);
+    if (text.size() > most) continue;
     const bool known = text == document || std::any_of(out.begin(), out.end(), [&](const auto& o) { return o.text == text; });
     if (!known) out.push_back({how.how, std::move(text)});
   }
