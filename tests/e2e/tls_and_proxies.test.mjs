@@ -42,6 +42,31 @@ const stage = await Stage.begin();
 const serving = (listen, more = {}) =>
   stage.fresh({ configure: (config) => ({ ...config, ...more, listen: { ...config.listen, ...listen, callbacks: { ...config.listen.callbacks, ...listen.callbacks } } }) });
 
+// Every installation before the first test: a file that waits between two tests is taken for done.
+const mutual = await serving({ callbacks: { tls: { ...files, client_ca: file('inside.pem') } } }, { limits: { header_timeout: '1s' } });
+const open = await serving({ callbacks: { tls: files } }, { drain: { delay: '1s', timeout: '10s' } });
+const trusting = await serving({ callbacks: { proxy_protocol: true }, trusted_proxies: ['127.0.0.0/8', '10.0.0.0/8'] }, { limits: { header_timeout: '1s' } });
+const careful = await serving({ callbacks: { proxy_protocol: true }, trusted_proxies: ['10.0.0.0/8'] });
+
+// HMAC over the URL and the body.
+const signsUrl = {
+  verify: { scheme: 'hmac', algorithm: 'sha256', signature: { header: 'X-Signature', encoding: 'hex' }, signed: '{url}|{body}', secrets: ['a secret for URLs'] },
+  extract: { request_id: '/request_id', idempotency_key: '/event_id', event: '/status' },
+  events: { succeeded: 'complete' },
+  workflow: 'fixture',
+};
+const forwarded = await stage.fresh({
+  configure: (config) => ({
+    ...config,
+    listen: { ...config.listen, trusted_proxies: ['127.0.0.1'] },
+    providers: {
+      ...config.providers,
+      taken: { ...signsUrl, public_url: 'forwarded' },
+      fixed: { ...signsUrl, public_url: 'https://hooks.example.com/callbacks/fixed' },
+    },
+  }),
+});
+
 // A connection through TLS; the socket before it may have said something.
 function openTls(port, options = {}) {
   return new Promise((resolve, reject) => {
@@ -72,8 +97,6 @@ async function refusedInHandshake(port, options) {
 const refusals = (recibo, reason) => recibo.metric('recibo_http_connections_refused_total', { listener: 'callbacks', reason });
 const peerOf = async (recibo, id) => (await recibo.deliveries(id)).at(-1).peer;
 
-const mutual = await serving({ callbacks: { tls: { ...files, client_ca: file('inside.pem') } } }, { limits: { header_timeout: '1s' } });
-const open = await serving({ callbacks: { tls: files } }, { drain: { delay: '1s', timeout: '10s' } });
 
 test('callbacks over TLS: keep-alive, pipelining, large bodies, a byte at a time', async () => {
   const connection = await openTls(open.service.callbacks, { ALPNProtocols: ['h2', 'http/1.1'] });
@@ -214,8 +237,6 @@ const binary = (source, { command = 0x21, family = 0x11, extra = Buffer.alloc(0)
   return Buffer.concat([Buffer.from('0d0a0d0a000d0a515549540a', 'hex'), Buffer.from([command, family, body.length >> 8, body.length & 255]), body]);
 };
 
-const trusting = await serving({ callbacks: { proxy_protocol: true }, trusted_proxies: ['127.0.0.0/8', '10.0.0.0/8'] }, { limits: { header_timeout: '1s' } });
-const careful = await serving({ callbacks: { proxy_protocol: true }, trusted_proxies: ['10.0.0.0/8'] });
 
 async function through(recibo, before, more = []) {
   const id = freshId();
@@ -260,25 +281,6 @@ test('from anybody else such a header is no request', async () => {
     await connection.untilClosed();
   }
   assert.equal(await through(careful, Buffer.alloc(0), [['X-Forwarded-For', '8.8.8.8'], ['Forwarded', 'for=8.8.8.8']]), '127.0.0.1');
-});
-
-// HMAC over the URL and the body.
-const signsUrl = {
-  verify: { scheme: 'hmac', algorithm: 'sha256', signature: { header: 'X-Signature', encoding: 'hex' }, signed: '{url}|{body}', secrets: ['a secret for URLs'] },
-  extract: { request_id: '/request_id', idempotency_key: '/event_id', event: '/status' },
-  events: { succeeded: 'complete' },
-  workflow: 'fixture',
-};
-const forwarded = await stage.fresh({
-  configure: (config) => ({
-    ...config,
-    listen: { ...config.listen, trusted_proxies: ['127.0.0.1'] },
-    providers: {
-      ...config.providers,
-      taken: { ...signsUrl, public_url: 'forwarded' },
-      fixed: { ...signsUrl, public_url: 'https://hooks.example.com/callbacks/fixed' },
-    },
-  }),
 });
 
 async function signedFor(url, provider, headers) {
