@@ -44,7 +44,8 @@ boost::asio::awaitable<look> look_at(postgres::pool& pool, const config::setting
     if (!state->fits) co_return seen;
   }
   const auto before = now();
-  const auto found = co_await pool.query(look_at_database, {}, until);
+  auto asking = pool.query(look_at_database, {}, until);
+  const auto found = co_await std::move(asking);
   const auto after = now();
   seen.reached = found.has_value();
   if (!found) {

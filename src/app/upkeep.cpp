@@ -56,7 +56,8 @@ boost::asio::awaitable<bool> upkeep::look() {
   auto seen = co_await look_at(parts_.pool, *settings, schema_fits_, steady_clock::now() + look_limit);
   schema_fits_ = schema_fits_ || (seen.reached && seen.schema_fits);
   if (seen.reached && schema_fits_ && !seen.read_only && steady_clock::now() - partitions_checked_ > partitions_every) {
-    const auto made = co_await parts_.pool.query(ensure_partitions, {}, steady_clock::now() + measure_limit);
+    auto making = parts_.pool.query(ensure_partitions, {}, steady_clock::now() + measure_limit);
+    const auto made = co_await std::move(making);
     if (made) {
       partitions_checked_ = steady_clock::now();
       if (made->int4(0, 0) > 0) log::info("partitions made ahead", {{"count", made->int4(0, 0)}});
@@ -85,7 +86,8 @@ boost::asio::awaitable<bool> upkeep::rematch() {
 
 boost::asio::awaitable<bool> upkeep::measure() {
   if (!schema_fits_) co_return false;
-  const auto found = co_await parts_.pool.query(ages, {}, steady_clock::now() + measure_limit);
+  auto asking = parts_.pool.query(ages, {}, steady_clock::now() + measure_limit);
+  const auto found = co_await std::move(asking);
   if (found)
     for (int i = 0; i < found->size(); ++i)
       parts_.metrics.oldest_age(found->text(i, 0), found->is_null(i, 1) ? 0.0 : std::stod(found->string(i, 1)));
