@@ -230,8 +230,7 @@ int explain(const captured_request& asked, context& ctx) {
     at = *said;
   }
   const config::provider& p = provider->second;
-  std::string url = asked.public_url.empty() ? p.public_url : asked.public_url;
-  if (!url.empty() && !what->query.empty() && url.find('?') == std::string::npos) url += '?' + what->query;
+  const std::string url = verify::called_url(asked.public_url.empty() ? p.public_url : asked.public_url, what->query);
   const verify::signed_message message{what->method, url, what->query, what->headers, what->body};
   std::vector<verify::other_sender> others;
   for (const auto& [name, one] : settings->providers)

@@ -1,4 +1,5 @@
 // A scheme that starts from nothing: every key of the full form, and the short forms of the common case.
+#include "own_scheme.hpp"
 #include "scheme_reader.hpp"
 
 #include "recibo/verify/verifier.hpp"
@@ -19,8 +20,10 @@ constexpr choice<verify::signature_encoding> signature_encodings[] = {{"hex", ve
                                                                       {"base64", verify::signature_encoding::base64},
                                                                       {"base64url", verify::signature_encoding::base64url},
                                                                       {"text", verify::signature_encoding::text}};
-constexpr choice<verify::text_encoding> key_encodings[] = {
-    {"utf8", verify::text_encoding::utf8}, {"base64", verify::text_encoding::base64}, {"hex", verify::text_encoding::hex}};
+constexpr choice<verify::text_encoding> key_encodings[] = {{"utf8", verify::text_encoding::utf8},
+                                                           {"base64", verify::text_encoding::base64},
+                                                           {"hex", verify::text_encoding::hex},
+                                                           {"pem", verify::text_encoding::pem}};
 constexpr choice<verify::place> signature_places[] = {
     {"header", verify::place::header}, {"json", verify::place::json}, {"form", verify::place::form}};
 constexpr choice<verify::place> timestamp_places[] = {
@@ -33,45 +36,36 @@ constexpr choice<verify::timestamp_format> units[] = {{"seconds", verify::timest
                                                       {"milliseconds", verify::timestamp_format::unix_ms},
                                                       {"rfc3339", verify::timestamp_format::rfc3339}};
 
-// A name in the form that its place asks for.
-bool read_place_name(reading& r, const field& f, verify::place from, std::string& out) {
-  if (!read_text(r, f, out, 255)) return false;
-  if (from == verify::place::header) {
-    out = header_name(out);
-    if (out.empty()) r.error(f.at, std::string(f.name) + ": this is no name of an HTTP header");
-    return !out.empty();
-  }
-  if (from == verify::place::json && !is_pointer(out)) {
-    r.error(f.at, std::string(f.name) + ": a JSON Pointer begins with \"/\"");
-    return false;
-  }
-  return true;
+// Whether the secret is the provider's public key.
+bool is_public(verify::scheme_kind kind) noexcept {
+  return kind == verify::scheme_kind::ed25519 || kind == verify::scheme_kind::ecdsa || kind == verify::scheme_kind::rsa;
 }
 
-bool read_place_names(reading& r, const field& f, verify::place from, std::vector<std::string>& out) {
-  bool good = static_cast<bool>(f);
-  for (const field& one : elements(r, f, true)) {
-    std::string name;
-    if (read_place_name(r, one, from, name)) {
-      out.push_back(std::move(name));
-    } else {
-      good = false;
-    }
-  }
-  return good && !out.empty();
-}
-
-void read_key_rule(reading& r, const field& f, verify::key_rule& out) {
+void read_key_rule(reading& r, const field& f, const verify::scheme& scheme, verify::key_rule& out) {
   section s(r, f);
   if (const field prefix = s.get("strip_prefix")) read_text(r, prefix, out.strip_prefix, 63);
-  if (const field encoding = s.get("encoding")) {
-    if (encoding.value->text == "pem" && encoding.value->what == node::kind::scalar) {
-      r.error(encoding.at, "encoding: pem is " + std::string(not_served_text));
-    } else {
-      read_word(r, encoding, out.encoding, key_encodings);
-    }
+  if (const field encoding = s.get("encoding"); encoding && read_word(r, encoding, out.encoding, key_encodings)) {
+    if (out.encoding == verify::text_encoding::pem && !is_public(scheme.kind))
+      r.error(encoding.at, "encoding: pem is for public keys, and this kind has a shared secret");
+    if (out.encoding == verify::text_encoding::utf8 && is_public(scheme.kind))
+      r.error(encoding.at, "encoding: a public key is pem, base64 or hex");
   }
-  for (const auto key : {"digest", "split", "part", "certificate_url_header", "host_suffixes"}) s.not_served(key);
+  const field digest = s.get("digest"), split = s.get("split"), part = s.get("part");
+  verify::hash_name hash{};
+  if (digest && read_word(r, digest, hash, hashes)) out.digest = hash;
+  if (split) read_text(r, split, out.split, 1);
+  if (part) read_int(r, part, out.part, 0, 9);
+  if (part && !s.has("split")) r.error(part.at, "part: belongs to split");
+  for (const field& one : {digest, split}) {
+    if (one && is_public(scheme.kind)) r.error(one.at, std::string(one.name) + ": belongs to shared secrets");
+  }
+  if (const field url = s.get("certificate_url_header"))
+    read_place_name(r, url, verify::place::header, out.certificate_url_header);
+  for (const field& one : elements(r, s.get("host_suffixes"), true)) {
+    if (std::string text; read_text(r, one, text, 253)) out.host_suffixes.push_back(std::move(text));
+  }
+  if (s.has("certificate_url_header") != s.has("host_suffixes"))
+    r.error(s.at(), "key: certificate_url_header and host_suffixes belong together: whose hosts a certificate is taken from");
 }
 
 bool read_signature(reading& r, const field& f, verify::scheme& scheme) {
@@ -100,13 +94,16 @@ bool read_signature(reading& r, const field& f, verify::scheme& scheme) {
   }
   if (const field repeat = s.get("repeat")) read_bool(r, repeat, out.repeat);
   if (const field list = s.get("list")) read_text(r, list, out.list, 1);
-  const field pair = s.get("pair"), element = s.get("element");
+  const field pair = s.get("pair"), element = s.get("element"), part = s.get("element_is_secret_part");
   if (pair) read_text(r, pair, out.pair, 1);
   if (element) read_text(r, element, out.element, 63);
-  if (s.has("pair") != s.has("element")) r.error(s.at(), "signature: pair and element belong together");
+  if (part) read_int(r, part, out.element_is_secret_part.emplace(), 0, 9);
+  if (s.has("pair") != (s.has("element") || s.has("element_is_secret_part")))
+    r.error(s.at(), "signature: pair and element belong together");
+  if (s.has("element") && s.has("element_is_secret_part"))
+    r.error(s.key_at("element_is_secret_part"), "element_is_secret_part: in place of element; give one of them");
   if (const field prefix = s.get("prefix")) read_text(r, prefix, out.prefix, 63);
   if (const field encoding = s.get("encoding")) read_word(r, encoding, out.encoding, signature_encodings);
-  s.not_served("element_is_secret_part");
   return named;
 }
 
@@ -137,68 +134,6 @@ void read_timestamp(reading& r, const field& f, verify::scheme& scheme) {
     }
   }
   scheme.timestamp = std::move(out);
-}
-
-void read_part(reading& r, const field& f, std::vector<content_part>& out) {
-  section s(r, f);
-  if (!s.good()) return;
-  content_part part;
-  int sources = 0;
-  for (const auto& [key, what] : {std::pair{"body", part_source::body},
-                                  {"timestamp", part_source::timestamp},
-                                  {"method", part_source::method},
-                                  {"secret", part_source::secret}}) {
-    const field flag = s.get(key);
-    if (s.has(key)) ++sources;
-    if (!flag) continue;
-    bool on = false;
-    if (read_bool(r, flag, on) && !on) r.error(flag.at, std::string(key) + ": only true makes sense here");
-    part.what = what;
-  }
-  const auto take_named = [&](std::string_view key, part_source what, verify::place place) {
-    const field names = s.get(key);
-    if (s.has(key)) ++sources;
-    if (!names) return;
-    part.what = what;
-    read_place_names(r, names, place, part.names);
-  };
-  take_named("header", part_source::header, verify::place::header);
-  take_named("json", part_source::json, verify::place::json);
-  take_named("query", part_source::query, verify::place::form);
-  take_named("form", part_source::form, verify::place::form);
-  if (part.what == part_source::form && !part.names.empty() && part.names.front() == "sorted_name_value")
-    r.error(s.key_at("form"), "form: sorted_name_value is " + std::string(not_served_text));
-  if (const field lit = s.get("lit")) {
-    std::string text;
-    if (read_text(r, lit, text, 255)) part.names = {text};
-    part.what = part_source::literal;
-  }
-  if (s.has("lit")) ++sources;
-  if (const field url = s.get("url")) {
-    constexpr choice<part_source> urls[] = {{"full", part_source::url}, {"hubspot_decoded", part_source::url_hubspot}};
-    if (url.value->what == node::kind::scalar && url.value->text == "plivo") {
-      r.error(url.at, "url: plivo is " + std::string(not_served_text));
-    } else {
-      read_word(r, url, part.what, urls);
-    }
-  }
-  if (s.has("url")) ++sources;
-  s.not_served("body_crc32");
-  if (const field before = s.get("before")) read_text(r, before, part.before, 255);
-  if (const field after = s.get("after")) read_text(r, after, part.after, 255);
-  if (const field lower = s.get("lower")) read_bool(r, lower, part.lower);
-  if (const field optional = s.get("optional")) read_bool(r, optional, part.optional);
-  if (const field fallback = s.get("default")) {
-    // The empty text is what a default usually is.
-    if (fallback.value->what == node::kind::scalar && fallback.value->text.empty()) {
-      part.fallback.emplace();
-    } else if (std::string text; read_text(r, fallback, text, 255)) {
-      part.fallback = text;
-    }
-  }
-  if (sources != 1 && !s.has("body_crc32"))
-    r.error(s.at(), "content: a part has exactly one of lit, body, timestamp, method, secret, url, header, query, json and form");
-  out.push_back(std::move(part));
 }
 
 bool has_part(const verify::scheme& scheme, part_source what) {
@@ -235,6 +170,49 @@ void read_content(reading& r, section& s, verify::scheme& scheme) {
     r.warn(s.key_at("timestamp"), "timestamp: it is not among what is signed, so it proves nothing about age");
 }
 
+void read_hash_from(reading& r, const field& f, verify::scheme& scheme) {
+  verify::hash_choice out;
+  section s(r, f);
+  if (!s.good()) return;
+  if (const field header = s.require("header", "which header names the algorithm"))
+    read_place_name(r, header, verify::place::header, out.header);
+  if (const field element = s.get("element")) read_text(r, element, out.element, 63);
+  for (const named& one : members(r, s.require("map", "which names mean which algorithm"))) {
+    verify::hash_name hash{};
+    if (read_word(r, one.value, hash, hashes)) out.names.emplace(std::string(one.name), hash);
+  }
+  if (out.names.empty()) r.error(s.at(), "hash_from: the map is empty, so that no name would be accepted");
+  scheme.hash_from = std::move(out);
+}
+
+void read_body_hash(reading& r, const field& f, verify::scheme& scheme) {
+  constexpr choice<verify::signature_encoding> encodings[] = {{"hex", verify::signature_encoding::hex},
+                                                              {"base64", verify::signature_encoding::base64},
+                                                              {"base64url", verify::signature_encoding::base64url}};
+  verify::body_hash_rule out;
+  section s(r, f);
+  if (!s.good()) return;
+  if (const field query = s.require("query", "which field of the query holds the hash")) read_text(r, query, out.query, 63);
+  if (const field hash = s.get("hash")) read_word(r, hash, out.hash, hashes);
+  if (const field encoding = s.get("encoding")) read_word(r, encoding, out.encoding, encodings);
+  if (const field unless = s.get("unless_form")) read_bool(r, unless, out.unless_form);
+  scheme.body_hash = std::move(out);
+}
+
+void read_url_variants(reading& r, const field& f, verify::scheme& scheme) {
+  constexpr choice<verify::url_variant> variants[] = {{"no_port", verify::url_variant::no_port},
+                                                      {"default_port", verify::url_variant::default_port}};
+  for (const field& one : elements(r, f, true)) {
+    verify::url_variant variant{};
+    if (read_word(r, one, variant, variants)) scheme.url_variants.push_back(variant);
+  }
+}
+
+void read_for_each(reading& r, const field& f, verify::scheme& scheme) {
+  if (!read_text(r, f, scheme.for_each, 255)) return;
+  if (!is_pointer(scheme.for_each)) r.error(f.at, "for_each: a JSON Pointer begins with \"/\"");
+}
+
 }  // namespace
 
 bool read_own_scheme(reading& r, section& s, verify::scheme& scheme) {
@@ -243,7 +221,12 @@ bool read_own_scheme(reading& r, section& s, verify::scheme& scheme) {
   if (s.has("algorithm") && s.has("hash")) r.error(s.key_at("hash"), "hash: the same as algorithm; give one of them");
   if (algorithm) read_word(r, algorithm, scheme.hash, hashes);
   if (hash) read_word(r, hash, scheme.hash, hashes);
-  if (const field key = s.get("key")) read_key_rule(r, key, scheme.key);
+  for (const field& one : {algorithm, hash}) {
+    if (one && scheme.kind == verify::scheme_kind::ed25519)
+      r.error(one.key, std::string(one.name) + ": Ed25519 has a hash of its own");
+  }
+  if (is_public(scheme.kind)) scheme.key.encoding = verify::text_encoding::pem;
+  if (const field key = s.get("key")) read_key_rule(r, key, scheme, scheme.key);
   if (const field signature = s.require("signature", "where the request carries it")) read_signature(r, signature, scheme);
   if (const field timestamp = s.get("timestamp")) read_timestamp(r, timestamp, scheme);
   read_content(r, s, scheme);
@@ -254,7 +237,10 @@ bool read_own_scheme(reading& r, section& s, verify::scheme& scheme) {
       scheme.replay_header = name;
     if (const field json = id.get("json"); json && read_place_name(r, json, verify::place::json, name)) scheme.replay_json = name;
   }
-  for (const auto key : {"hash_from", "for_each", "url_variants", "body_hash"}) s.not_served(key);
+  if (const field choice = s.get("hash_from")) read_hash_from(r, choice, scheme);
+  if (const field each = s.get("for_each")) read_for_each(r, each, scheme);
+  if (const field variants = s.get("url_variants")) read_url_variants(r, variants, scheme);
+  if (const field body = s.get("body_hash")) read_body_hash(r, body, scheme);
   if (r.problems.size() != before) return false;
   // What the checks above do not know, the module that verifies does.
   if (const auto fine = verify::check_scheme(scheme); !fine) {

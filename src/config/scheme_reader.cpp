@@ -13,6 +13,9 @@ namespace {
 constexpr std::string_view own_keys[] = {"kind",      "algorithm", "hash",      "key",      "signature",    "signed",   "content",
                                          "timestamp", "replay_id", "hash_from", "for_each", "url_variants", "body_hash"};
 
+// Keys of the one preset that is told what a provider does.
+constexpr std::string_view http_keys[] = {"required_components", "keys"};
+
 bool refuse_own_keys(reading& r, section& s, std::string_view name) {
   bool good = true;
   for (const auto key : own_keys) {
@@ -26,21 +29,23 @@ bool refuse_own_keys(reading& r, section& s, std::string_view name) {
   return good;
 }
 
+constexpr choice<verify::scheme_kind> own_kinds[] = {
+    {"hmac", verify::scheme_kind::hmac},       {"hash", verify::scheme_kind::hash},   {"token", verify::scheme_kind::token},
+    {"ed25519", verify::scheme_kind::ed25519}, {"ecdsa", verify::scheme_kind::ecdsa}, {"rsa", verify::scheme_kind::rsa}};
+
+// The kind that `scheme: NAME` starts from, where that is no preset.
+std::optional<verify::scheme_kind> own_kind(std::string_view name) noexcept {
+  for (const auto& one : own_kinds)
+    if (one.word == name) return one.value;
+  return std::nullopt;
+}
+
+// `kind` under `scheme: hmac`, which stands for a scheme of any kind.
 std::optional<verify::scheme_kind> read_kind(reading& r, const field& kind, std::string_view scheme) {
-  constexpr choice<verify::scheme_kind> kinds[] = {
-      {"hmac", verify::scheme_kind::hmac}, {"hash", verify::scheme_kind::hash}, {"token", verify::scheme_kind::token}};
-  verify::scheme_kind out = verify::scheme_kind::hmac;
-  if (scheme == "hash") out = verify::scheme_kind::hash;
-  if (scheme == "token") out = verify::scheme_kind::token;
+  const auto out = own_kind(scheme);
   if (!kind) return out;
-  for (const auto word : {"ed25519", "ecdsa", "rsa"}) {
-    if (kind.value->what == node::kind::scalar && kind.value->text == word) {
-      r.error(kind.at, "kind: " + std::string(word) + " is " + std::string(not_served_text));
-      return std::nullopt;
-    }
-  }
-  auto said = out;
-  if (!read_word(r, kind, said, kinds)) return std::nullopt;
+  verify::scheme_kind said{};
+  if (!read_word(r, kind, said, own_kinds)) return std::nullopt;
   if (scheme != "hmac" && said != out) {
     r.error(kind.at, "kind: contradicts scheme");
     return std::nullopt;
@@ -53,10 +58,12 @@ bool read_preset(reading& r, section& s, const field& f, const std::string& name
   const auto it = presets.find(name);
   if (it != presets.end()) {
     scheme = it->second;
-    return refuse_own_keys(r, s, name);
+    const bool good = refuse_own_keys(r, s, name);
+    return (scheme.kind != verify::scheme_kind::http_signatures || read_http_scheme(r, s, scheme)) && good;
   }
   s.ignore_rest();
-  std::vector<std::string_view> known = {"hmac", "hash", "token", "none"};
+  std::vector<std::string_view> known = {"none"};
+  for (const auto& one : own_kinds) known.push_back(one.word);
   for (const auto& [preset, unused] : presets) known.push_back(preset);
   r.error(f.at, "scheme: there is none named " + found(*f.value) + (f.value->expanded ? "" : did_you_mean(name, known)));
   return false;
@@ -92,13 +99,16 @@ bool keys_are_secrets(const verify::scheme& scheme) noexcept {
   return scheme.kind == verify::scheme_kind::plaid || !scheme.key.id_header.empty();
 }
 
-bool read_keys(reading& r, section& s, std::string_view provider, const verify::scheme* scheme, verify::keyring& keys) {
+bool read_keys(reading& r, section& s, std::string_view provider, verify::scheme* scheme, verify::keyring& keys) {
   const bool or_fetched = scheme != nullptr && keys_are_secrets(*scheme);
   const field list = s.require("secrets", or_fetched ? "the provider's public keys; or give fetch, which says how they are got"
                                                      : "a provider without a secret would accept anybody");
   bool good = list && list.value->what == node::kind::list && !list.value->items.empty();
   bool any_valid = false;
-  for (read_secret& one : read_secret_list(r, list)) {
+  auto all = read_secret_list(r, list);
+  if (scheme != nullptr && scheme->kind == verify::scheme_kind::http_signatures && good)
+    good = match_http_keys(r, s, all, scheme->http);
+  for (read_secret& one : all) {
     good = good && one.good;
     if (!one.good || scheme == nullptr) continue;
     const auto ready = verify::prepare(*scheme, one.secret);
@@ -147,7 +157,15 @@ bool read_verify(reading& r, const field& f, std::string_view provider, verify::
     r.warn(word.at, "scheme: none; whoever reaches the listener can send callbacks as " + std::string(provider));
     return true;
   }
-  if (good && (name == "hmac" || name == "hash" || name == "token")) {
+  if (!(good && name == "http-message-signatures")) {
+    for (const auto key : http_keys) {
+      if (!s.has(key)) continue;
+      s.get(key);
+      r.error(s.key_at(key), std::string(key) + ": belongs to the scheme http-message-signatures");
+      good = false;
+    }
+  }
+  if (good && own_kind(name)) {
     scheme = {};
     scheme.name = name;
     const auto kind = read_kind(r, s.get("kind"), name);

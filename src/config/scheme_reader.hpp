@@ -2,6 +2,7 @@
 #pragma once
 
 #include "reader.hpp"
+#include "secrets.hpp"
 
 #include "recibo/config/settings.hpp"
 #include "recibo/verify/keyring.hpp"
@@ -21,7 +22,14 @@ bool read_verify(reading& r, const field& f, std::string_view provider, verify::
 // false: a problem was reported.
 bool read_key_source(reading& r, section& verify, const verify::scheme& scheme, key_source& out);
 
-// The keys of a scheme that starts from nothing (`scheme: hmac`, `hash` or `token`). `scheme.kind` is set already.
+// `required_components` and `keys` of the scheme http-message-signatures.
+bool read_http_scheme(reading& r, section& s, verify::scheme& scheme);
+
+// Gives every entry of `keys` its secret: the one that it names, else the one at its own place in the list.
+bool match_http_keys(reading& r, section& s, const std::vector<read_secret>& secrets, verify::http_signature_rule& out);
+
+// The keys of a scheme that starts from nothing (`scheme: hmac`, `hash`, `token`, `ed25519`, `ecdsa` or `rsa`). `scheme.kind` is
+// set already.
 bool read_own_scheme(reading& r, section& s, verify::scheme& scheme);
 
 // `signed: "{timestamp}.{body}"` as parts. "{{" and "}}" are literal braces. The reason when it is none.

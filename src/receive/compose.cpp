@@ -190,8 +190,7 @@ class composer {
   result<void> sign() {
     if (how_.public_url_forwarded && what_.public_url.empty())
       return wrong("the URL that this provider signs is what a proxy says: give it (--public-url)");
-    std::string url = what_.public_url.empty() ? how_.public_url : what_.public_url;
-    if (!url.empty() && !out_.query.empty() && url.find('?') == std::string::npos) url += '?' + out_.query;
+    const std::string url = verify::called_url(what_.public_url.empty() ? how_.public_url : what_.public_url, out_.query);
     const verify::signed_message message{out_.method, url, out_.query, out_.headers, out_.body};
     if (how_.verify.kind == verify::scheme_kind::none) return {};
     const auto& secrets = how_.keys.secrets;

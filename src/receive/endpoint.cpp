@@ -31,8 +31,7 @@ std::string public_url(const config::provider& from, const http::request& whole)
     if (whole.origin.empty()) return {};
     return whole.origin + whole.path + (whole.query.empty() ? "" : '?' + whole.query);
   }
-  if (from.public_url.empty() || whole.query.empty() || from.public_url.find('?') != std::string::npos) return from.public_url;
-  return from.public_url + '?' + whole.query;
+  return verify::called_url(from.public_url, whole.query);
 }
 
 bool is_about_time(const error& e) noexcept {

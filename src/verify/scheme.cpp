@@ -3,6 +3,7 @@
 #include "recibo/verify/strict_json.hpp"
 
 #include "items.hpp"
+#include "structured_fields.hpp"
 
 #include <algorithm>
 #include <array>
@@ -133,6 +134,20 @@ bool first_is(const std::vector<std::string>& names, std::string_view name) noex
   return !names.empty() && names.front() == name;
 }
 
+// "@method", "content-type", or the serialized form of one with parameters.
+bool is_component(const std::string& name) {
+  constexpr std::array<std::string_view, 8> derived{"@method",         "@target-uri", "@authority", "@scheme",
+                                                    "@request-target", "@path",       "@query",     "@query-param"};
+  std::string bare = name;
+  if (name.starts_with('"')) {
+    const auto read = parse_dictionary("x=(" + name + ")");
+    if (!read || read->front().items.size() != 1 || serialize(read->front().items.front()) != name) return false;
+    bare = read->front().items.front().value.value;
+  }
+  if (bare.starts_with('@')) return std::find(derived.begin(), derived.end(), bare) != derived.end();
+  return lower_case_name(bare);
+}
+
 constexpr std::array http_algorithms{http_algorithm::hmac_sha256,       http_algorithm::ed25519,
                                      http_algorithm::ecdsa_p256_sha256, http_algorithm::ecdsa_p384_sha384,
                                      http_algorithm::rsa_pss_sha512,    http_algorithm::rsa_v1_5_sha256};
@@ -184,7 +199,13 @@ bool scheme::covers_header(std::string_view lower_case_name) const noexcept {
 }
 
 bool scheme::covers_query(std::string_view field) const noexcept {
+  const auto requires_it = [&](std::string_view component) {
+    return http.required && std::find(http.required->begin(), http.required->end(), component) != http.required->end();
+  };
+  if (kind == scheme_kind::http_signatures) return requires_it("@target-uri") || requires_it("@query");
   return std::any_of(content.begin(), content.end(), [&](const content_part& p) {
+    // Plivo signs the fields decoded and joined, so that one field may be written as two.
+    if (p.what == content_part::source::url || p.what == content_part::source::url_hubspot) return true;
     return p.what == content_part::source::query && !p.lower && first_is(p.names, field);
   });
 }
@@ -247,8 +268,12 @@ result<void> check_scheme(const scheme& how) {
   switch (how.kind) {
     case scheme_kind::none:
     case scheme_kind::plaid:
-    case scheme_kind::aws_sns:
-    case scheme_kind::http_signatures: return {};
+    case scheme_kind::aws_sns: return {};
+    case scheme_kind::http_signatures:
+      for (const std::string& one : how.http.required.value_or(std::vector<std::string>())) {
+        if (!is_component(one)) return misconfigured("required_components: " + one + " is no component of a request");
+      }
+      return {};
     case scheme_kind::hmac:
     case scheme_kind::hash:
     case scheme_kind::token:

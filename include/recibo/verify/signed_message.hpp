@@ -19,4 +19,10 @@ struct signed_message {
   std::string_view body;
 };
 
+// The URL that the provider called: the configured one, with the query that arrived in place of its own.
+inline std::string called_url(std::string_view public_url, std::string_view query) {
+  if (public_url.empty() || query.empty()) return std::string(public_url);
+  return std::string(public_url.substr(0, public_url.find('?'))).append("?").append(query);
+}
+
 }  // namespace recibo::verify

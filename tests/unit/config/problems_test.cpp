@@ -243,15 +243,128 @@ INSTANTIATE_TEST_SUITE_P(
             "verify: {scheme: hmac, signature: {header: X-Sig}, signed: \"{timestamp}{body}\", timestamp: {header: X-T, unit: "
             "^s}, secrets: [s3cret]}",
             {"unit: expected seconds, milliseconds or rfc3339, found \"s\""}},
-        bad{"UnservedPart",
-            "verify: {scheme: hmac, ^for_each: /items, signature: {header: X-Sig}, signed: \"{body}\", secrets: [s3cret]}",
-            {"for_each: not served by this version"}},
-        bad{"PublicKeys",
-            "verify: {scheme: hmac, kind: ^ed25519, signature: {header: X-Sig}, signed: \"{body}\", secrets: [s3cret]}",
-            {"kind: ed25519 is not served by this version"}},
+        bad{"ForEachWithoutStar",
+            "^verify: {scheme: hmac, for_each: /items, signature: {from: json, name: /sig}, content: [{json: /id}], secrets: "
+            "[s3cret]}",
+            {"verify: for_each: a JSON Pointer with one \"*\""}},
+        bad{"ForEachWithAHeader",
+            "^verify: {scheme: hmac, for_each: /items/*, signature: {header: X-Sig}, content: [{json: /id}], secrets: [s3cret]}",
+            {"verify: for_each: every item carries its own signature, so that stands in JSON"}},
+        bad{"UnknownKind",
+            "verify: {scheme: hmac, kind: ^ed448, signature: {header: X-Sig}, signed: \"{body}\", secrets: [s3cret]}",
+            {"kind: expected hmac, hash, token, ed25519, ecdsa or rsa, found \"ed448\""}},
+        bad{"KindContradicts",
+            "verify: {scheme: token, kind: ^rsa, signature: {header: X-Sig}, signed: \"{body}\", secrets: [s3cret]}",
+            {"kind: contradicts scheme"}},
+        bad{"NoPublicKey",
+            "verify: {scheme: ed25519, signature: {header: X-Sig}, signed: \"{body}\", secrets: [^s3cret]}",
+            {"secrets: this is no public key in PEM"}},
+        bad{"PrivateKey",
+            "verify: {scheme: rsa, signature: {header: X-Sig}, signed: \"{body}\", secrets: [^\"-----BEGIN PRIVATE "
+            "KEY-----\\nAA\\n\"]}",
+            {"secrets: this is a private key; only the provider has that, and here its public key belongs"}},
+        bad{"KeyOfAnotherKind",
+            "verify: {scheme: wise, secrets: [^\"MCowBQYDK2VwAyEAJrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=\"]}",
+            {"secrets: this scheme's keys are RSA"}},
+        bad{"PemForASharedSecret",
+            "verify: {scheme: hmac, key: {encoding: ^pem}, signature: {header: X-Sig}, signed: \"{body}\", secrets: [s3cret]}",
+            {"encoding: pem is for public keys, and this kind has a shared secret"}},
+        bad{"HashOfEd25519",
+            "verify: {scheme: ed25519, ^hash: sha256, signature: {header: X-Sig}, signed: \"{body}\", secrets: "
+            "[\"MCowBQYDK2VwAyEAJrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=\"]}",
+            {"hash: Ed25519 has a hash of its own"}},
+        bad{"PartWithoutSplit",
+            "verify: {scheme: hmac, key: {part: ^1}, signature: {header: X-Sig}, signed: \"{body}\", secrets: [s3cret]}",
+            {"part: belongs to split"}},
+        bad{"SecretWithoutItsParts",
+            "verify: {scheme: braintree, secrets: [^s3cret]}",
+            {"secrets: the secret has not all of its parts"}},
+        bad{"BothElements",
+            "verify: {scheme: hmac, key: {split: \"|\"}, signature: {header: X-Sig, pair: \"|\", element: a, "
+            "^element_is_secret_part: 0}, "
+            "signed: \"{body}\", secrets: [\"a|b\"]}",
+            {"element_is_secret_part: in place of element; give one of them"}},
+        bad{"EmptyHashFrom",
+            "verify: {scheme: hmac, ^hash_from: {header: X-Alg, map: {}}, signature: {header: X-Sig}, signed: \"{body}\", "
+            "secrets: "
+            "[s3cret]}",
+            {"hash_from: the map is empty, so that no name would be accepted"}},
+        bad{"UnknownHashInMap",
+            "verify: {scheme: hmac, hash_from: {header: X-Alg, map: {A: ^md5, B: sha1}}, signature: {header: X-Sig}, signed: "
+            "\"{body}\", "
+            "secrets: [s3cret]}",
+            {"A: expected sha1, sha256, sha384 or sha512, found \"md5\""}},
+        bad{"VariantsOfNoUrl",
+            "^verify: {scheme: hmac, url_variants: [no_port], signature: {header: X-Sig}, signed: \"{body}\", secrets: [s3cret]}",
+            {"verify: url_variants: the URL is not signed"}},
+        bad{"UnknownVariant",
+            "verify: {scheme: hmac, url_variants: [^any], signature: {header: X-Sig}, signed: \"{body}\", secrets: [s3cret]}",
+            {"url_variants: expected no_port or default_port, found \"any\""}},
+        bad{"BodyHashWithoutQuery",
+            "verify: {scheme: hmac, ^body_hash: {hash: sha256}, signature: {header: X-Sig}, signed: \"{body}\", secrets: "
+            "[s3cret]}",
+            {"body_hash: query is required: which field of the query holds the hash"}},
+        bad{"UnknownChecksum",
+            "verify: {scheme: hmac, signature: {header: X-Sig}, content: [{body: true}, {body_crc32: ^hex}], secrets: [s3cret]}",
+            {"body_crc32: expected decimal, found \"hex\""}},
+        bad{"TwoSourcesOfAPart",
+            "verify: {scheme: hmac, signature: {header: X-Sig}, content: [^{body: true, body_crc32: decimal}], secrets: "
+            "[s3cret]}",
+            {"content: a part has exactly one of lit, body, timestamp, method, secret, url, header, query, json, form and "
+             "body_crc32"}},
+        bad{"CertificateFromAnywhere",
+            "verify: {scheme: rsa, ^key: {certificate_url_header: X-Cert}, signature: {header: X-Sig}, signed: "
+            "\"{secret}{body}\", "
+            "secrets: [s3cret]}",
+            {"key: certificate_url_header and host_suffixes belong together: whose hosts a certificate is taken from"}},
+        bad{"CertificateFromATopLevelDomain",
+            "^verify: {scheme: rsa, key: {certificate_url_header: X-Cert, host_suffixes: [com]}, signature: {header: X-Sig}, "
+            "signed: "
+            "\"{secret}{body}\", secrets: [s3cret]}",
+            {"verify: key: a host suffix is a domain such as example.com"}},
         bad{"UrlWithoutPublicUrl",
             "verify: {scheme: hmac, signature: {header: X-Sig}, signed: \"{url}{body}\", secrets: [s3cret]}",
             {"2:3: p: public_url is required: this scheme signs the URL as the provider knows it"}}),
+    name_of);
+
+const char* const no_url = "2:3: p: public_url is required: this scheme signs the URL as the provider knows it";
+
+INSTANTIATE_TEST_SUITE_P(
+    HttpSignatures, BadProvider,
+    ::testing::Values(
+        bad{"NoKeys",
+            "^verify: {scheme: http-message-signatures, secrets: [s3cret]}",
+            {"verify: keys is required: which keys sign, by their keyid"}},
+        bad{"NoAlgorithm",
+            "verify: {scheme: http-message-signatures, secrets: [s3cret], keys: {^k: {secret: secret-1}}}",
+            {"k: algorithm is required: how this key signs; what a request says of it decides nothing"}},
+        bad{"UnknownAlgorithm",
+            "verify: {scheme: http-message-signatures, secrets: [s3cret], keys: {k: {algorithm: ^none}}}",
+            {"algorithm: expected hmac-sha256, ed25519, ecdsa-p256-sha256, ecdsa-p384-sha384, rsa-pss-sha512 or rsa-v1_5-sha256, "
+             "found \"none\""}},
+        bad{"NothingRequired",
+            "verify: {scheme: http-message-signatures, secrets: [s3cret], required_components: ^[], keys: {k: {algorithm: "
+            "hmac-sha256}}}",
+            {"required_components: a signature that need not cover anything proves nothing"}},
+        bad{"NoComponent",
+            "verify: {scheme: http-message-signatures, secrets: [s3cret], ^required_components: [\"@status\"], keys: {k: "
+            "{algorithm: "
+            "hmac-sha256}}}",
+            {"required_components: @status is no component of a request"}},
+        bad{"NoSuchSecret",
+            "verify: {scheme: http-message-signatures, secrets: [^s3cret], ^keys: {k: {secret: other, algorithm: hmac-sha256}}}",
+            {"secrets: no entry of keys uses this secret", "keys: \"k\" has no secret; name one of the list with secret"}},
+        bad{"OneSecretTwice",
+            "verify: {scheme: http-message-signatures, secrets: [s3cret], ^keys: {k: {algorithm: hmac-sha256}, l: {secret: "
+            "secret-1, "
+            "algorithm: hmac-sha256}}}",
+            {"keys: the secret \"secret-1\" has two IDs; write it down twice if both are meant"}},
+        bad{"KeysElsewhere",
+            "verify: {scheme: github, secrets: [s3cret], ^keys: {k: {algorithm: hmac-sha256}}}",
+            {"keys: belongs to the scheme http-message-signatures"}},
+        bad{"NoUrl",
+            "verify: {scheme: http-message-signatures, secrets: [s3cret], keys: {k: {algorithm: hmac-sha256}}}",
+            {no_url}}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
