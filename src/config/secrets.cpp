@@ -157,10 +157,8 @@ bool read_secret_name(reading& r, const field& f, std::string& out) {
 
 // Text, doubts and the name that must not hold the text, for a secret whose text was read.
 void take_text(reading& r, const field& f, std::string text, position name_at, read_secret& out) {
-  // The lines of a PEM end in line ends, and they are no part of the key.
-  if (text.starts_with("-----BEGIN ")) {
-    while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
-  }
+  // Lines around a PEM key mean nothing, and YAML's block style always ends in one.
+  if (text.starts_with("-----BEGIN ")) text.erase(text.find_last_not_of(" \t\r\n") + 1);
   if (const std::string why = doubt(text); !why.empty()) {
     r.error(f.at, std::string(f.name) + ": " + why);
     return;

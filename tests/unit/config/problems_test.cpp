@@ -755,6 +755,24 @@ TEST(Warnings, ANewlineAtTheEndOfASecretFileIsCutOff) {
               ::testing::Contains("3:47: file: the newline at its end is not part of the secret and was cut off"));
 }
 
+TEST(Secrets, TheLineAfterAPemKeyIsNotPartOfIt) {
+  const auto l = load(R"(providers:
+  p:
+    verify:
+      scheme: wise
+      secrets:
+        - |
+          -----BEGIN PUBLIC KEY-----
+          MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEMb3BJRfQcvVy+qnnbDg7Fcl+wnVa
+          not a key, which is another matter
+          -----END PUBLIC KEY-----
+    extract: {request_id: /id, idempotency_key: /key, event: /type}
+    events: {done: complete}
+)");
+  ASSERT_EQ(l.problems.size(), 1u);
+  EXPECT_EQ(l.problems.front().message.find("line feed"), std::string::npos) << l.problems.front().message;
+}
+
 TEST(Secrets, EachFileOfAFolderIsOne) {
   const auto l = load(R"(providers:
   p:
