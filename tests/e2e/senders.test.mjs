@@ -13,12 +13,12 @@ const githubSecret = 'a secret of a repository';
 
 const stage = await Stage.begin({
   configure(config) {
-    for (const { preset, secret, extract, signsUrl, verify = {}, provider = {} } of senders) {
+    for (const { preset, secret, extract, signsUrl, events = { succeeded: 'complete' }, verify = {}, provider = {} } of senders) {
       config.providers[preset] = {
         verify: { scheme: preset, ...(secret === undefined ? {} : { secrets: [secret].flat() }), ...verify },
         ...(signsUrl ? { public_url: publicUrl(preset) } : {}),
         extract: extract ?? { request_id: '/request_id', idempotency_key: '/id', event: '/type' },
-        events: { succeeded: 'complete' },
+        events,
         workflow: 'fixture',
         unmatched: 'park',
         ...provider,
@@ -59,9 +59,11 @@ describe('the packages of the providers', () => {
       assert.equal(forged.status, 401, `${sender.preset}: a changed body`);
 
       const first = await post(sender.preset, request, body);
-      assert.deepEqual([first.status, first.json.disposition, first.replayed], [200, 'applied', false], first.text);
+      if (sender.answer) assert.deepEqual([first.status, first.text, first.replayed], [...sender.answer, false]);
+      else assert.deepEqual([first.status, first.json.disposition, first.replayed], [200, 'applied', false], first.text);
       const again = await post(sender.preset, request, body);
-      assert.deepEqual([again.status, again.replayed, again.text], [200, true, first.text], 'its retry');
+      assert.deepEqual([again.status, again.replayed, again.text], [first.status, true, first.text], 'its retry');
+      assert.deepEqual((await recibo.deliveries(ids.request)).map(({ disposition }) => disposition), ['applied', 'duplicate']);
       assert.equal((await recibo.get(ids.request)).state, 'completed');
     });
   }

@@ -4,8 +4,9 @@
 // A sender is {preset, secret, body(ids), send({body, url, ids}), genuine?(request, url), extract?, wrongSecret?}:
 //   body     the provider's own kind of payload, as text; ids are {request, event}
 //   send     its headers (and query), signed by the package, or with `sign` where the package only verifies
+//   answer   [status, body] that the provider wants to hear, where it is not ours
 //   genuine  the package's verdict on the request, for packages that verify
-import { createHmac, randomUUID } from 'node:crypto';
+import { createHmac, createSign, generateKeyPairSync, randomUUID, sign as signWith } from 'node:crypto';
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
@@ -15,6 +16,12 @@ const base64Secret = `whsec_${Buffer.from('thirty-two bytes of a test secret').t
 
 const plain = ({ request, event }) => JSON.stringify({ id: event, type: 'succeeded', request_id: request, note: 'zażółć 😊 </>' });
 const json = { 'Content-Type': 'application/json' };
+const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+const twilioToken = '12345678901234567890123456789012';
+const adyenKey = '44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056';
+const discordKey = generateKeyPairSync('ed25519');
+const sendgridKey = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+const wiseKey = generateKeyPairSync('rsa', { modulusLength: 2048 });
 
 export const senders = [
   {
@@ -247,6 +254,147 @@ export const senders = [
     client() {
       const ModernTreasury = require('modern-treasury');
       return new ModernTreasury({ apiKey: 'k', organizationID: 'o', webhookKey: this.secret });
+    },
+  },
+  {
+    preset: 'twilio',
+    secret: twilioToken,
+    signsUrl: true,
+    body: ({ request, event }) => new URLSearchParams({ MessageSid: event, MessageStatus: 'succeeded', To: '+15005550006', Reference: request, Body: 'zażółć & co' }).toString(),
+    extract: { request_id: { form: 'Reference' }, idempotency_key: [{ form: 'MessageSid' }, { form: 'MessageStatus' }], event: { form: 'MessageStatus' } },
+    send({ body, url }) {
+      const params = Object.fromEntries(new URLSearchParams(body));
+      return { headers: { ...form, 'X-Twilio-Signature': require('twilio').getExpectedTwilioSignature(twilioToken, url, params) } };
+    },
+    genuine: ({ body, headers }, url) =>
+      require('twilio').validateRequest(twilioToken, headers['X-Twilio-Signature'], url, Object.fromEntries(new URLSearchParams(body))),
+  },
+  {
+    preset: 'adyen',
+    secret: adyenKey,
+    item: ({ request, event }) => ({
+      amount: { currency: 'EUR', value: 1999 },
+      eventCode: 'AUTHORISATION',
+      eventDate: '2026-10-01T10:00:00+02:00',
+      merchantAccountCode: 'TestMerchant',
+      merchantReference: request,
+      pspReference: event,
+      success: 'true',
+    }),
+    body(ids) {
+      const HmacValidator = require('@adyen/api-library').hmacValidator;
+      const item = { ...this.item(ids), additionalData: {} };
+      item.additionalData.hmacSignature = new HmacValidator().calculateHmac(item, adyenKey);
+      return JSON.stringify({ live: 'false', notificationItems: [{ NotificationRequestItem: item }] });
+    },
+    extract: {
+      request_id: '/notificationItems/0/NotificationRequestItem/merchantReference',
+      idempotency_key: ['/notificationItems/0/NotificationRequestItem/pspReference', '/notificationItems/0/NotificationRequestItem/eventCode'],
+      event: '/notificationItems/0/NotificationRequestItem/eventCode',
+    },
+    events: { AUTHORISATION: 'complete' },
+    answer: [200, '[accepted]'],
+    send: () => ({ headers: json }),
+    genuine({ body }) {
+      const HmacValidator = require('@adyen/api-library').hmacValidator;
+      return new HmacValidator().validateHMAC(JSON.parse(body).notificationItems[0].NotificationRequestItem, adyenKey);
+    },
+    tamper: (body) => body.replace('1999', '1'),
+  },
+  {
+    preset: 'discord',
+    secret: discordKey.publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex'),
+    body: ({ request, event }) => JSON.stringify({ version: 1, application_id: '1', type: 1, event: { type: 'succeeded', id: event, data: { request_id: request } } }),
+    extract: { request_id: '/event/data/request_id', idempotency_key: '/event/id', event: '/event/type' },
+    answer: [204, ''],
+    send({ body }) {
+      const at = String(seconds());
+      return { headers: { ...json, 'X-Signature-Timestamp': at, 'X-Signature-Ed25519': signWith(null, Buffer.from(at + body), discordKey.privateKey).toString('hex') } };
+    },
+    genuine({ body, headers }) {
+      return require('discord-interactions').verifyKey(body, headers['X-Signature-Ed25519'], headers['X-Signature-Timestamp'], this.secret);
+    },
+  },
+  {
+    preset: 'sendgrid',
+    secret: sendgridKey.publicKey.export({ format: 'der', type: 'spki' }).toString('base64'),
+    body: ({ request, event }) => `${JSON.stringify([{ email: 'a@example.com', event: 'succeeded', sg_event_id: event, request_id: request }])}\r\n`,
+    extract: { request_id: '/0/request_id', idempotency_key: '/0/sg_event_id', event: '/0/event' },
+    send({ body }) {
+      const at = String(seconds());
+      const signature = createSign('sha256').update(at + body).sign(sendgridKey.privateKey, 'base64');
+      return { headers: { ...json, 'X-Twilio-Email-Event-Webhook-Timestamp': at, 'X-Twilio-Email-Event-Webhook-Signature': signature } };
+    },
+    genuine({ body, headers }) {
+      const { EventWebhook } = require('@sendgrid/eventwebhook');
+      const webhook = new EventWebhook();
+      return webhook.verifySignature(webhook.convertPublicKeyToECDSA(this.secret), body, headers['X-Twilio-Email-Event-Webhook-Signature'], headers['X-Twilio-Email-Event-Webhook-Timestamp']);
+    },
+  },
+  {
+    preset: 'plivo-v3',
+    secret: 'plivo-auth-token',
+    signsUrl: true,
+    body: ({ request, event }) => new URLSearchParams({ CallUUID: event, CallStatus: 'succeeded', Reference: request }).toString(),
+    extract: { request_id: { form: 'Reference' }, idempotency_key: { form: 'CallUUID' }, event: { form: 'CallStatus' } },
+    send({ body, url }) {
+      const nonce = randomUUID();
+      const fields = [...new URLSearchParams(body)].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => name + value).join('');
+      return { headers: { ...form, 'X-Plivo-Signature-V3-Nonce': nonce, 'X-Plivo-Signature-V3': sign('sha256', this.secret, `${url}?${fields}.${nonce}`, 'base64') } };
+    },
+    genuine({ body, headers }, url) {
+      return require('plivo').validateV3Signature('POST', url, headers['X-Plivo-Signature-V3-Nonce'], this.secret, headers['X-Plivo-Signature-V3'], Object.fromEntries(new URLSearchParams(body)));
+    },
+  },
+  {
+    preset: 'wise',
+    secret: wiseKey.publicKey.export({ format: 'pem', type: 'spki' }),
+    body: plain,
+    send({ body, ids }) {
+      return { headers: { ...json, 'X-Delivery-Id': ids.event, 'X-Signature-SHA256': createSign('sha256').update(body).sign(wiseKey.privateKey, 'base64') } };
+    },
+  },
+  {
+    preset: 'docusign',
+    secret: 'docusign-connect-key-1',
+    body: ({ request, event }) => JSON.stringify({ event: 'succeeded', apiVersion: 'v2.1', uri: '/x', data: { envelopeId: event, request_id: request } }),
+    extract: { request_id: '/data/request_id', idempotency_key: ['/data/envelopeId', '/event'], event: '/event' },
+    // One header for each key of the account; ours is the third.
+    send({ body }) {
+      return {
+        headers: {
+          ...json,
+          'X-DocuSign-Signature-1': sign('sha256', 'another key', body, 'base64'),
+          'X-DocuSign-Signature-3': sign('sha256', this.secret, body, 'base64'),
+        },
+      };
+    },
+  },
+  {
+    preset: 'mollie',
+    secret: 'mollie-signing-secret',
+    body: plain,
+    // For a day after a rotation the header stands twice.
+    send({ body }) {
+      return { headers: { ...json, 'X-Mollie-Signature': [`sha256=${sign('sha256', 'the new one', body, 'hex')}`, `sha256=${sign('sha256', this.secret, body, 'hex')}`] } };
+    },
+  },
+  {
+    preset: 'twitch',
+    secret: 'twitch-eventsub-secret',
+    body: ({ request, event }) => JSON.stringify({ subscription: { type: 'succeeded' }, event: { id: event, request_id: request } }),
+    extract: { request_id: '/event/request_id', idempotency_key: '/event/id', event: '/subscription/type' },
+    send({ body, ids }) {
+      const at = new Date().toISOString().replace('Z', '000000Z');
+      return {
+        headers: {
+          ...json,
+          'Twitch-Eventsub-Message-Id': ids.event,
+          'Twitch-Eventsub-Message-Timestamp': at,
+          'Twitch-Eventsub-Message-Type': 'notification',
+          'Twitch-Eventsub-Message-Signature': `sha256=${sign('sha256', this.secret, ids.event + at + body, 'hex')}`,
+        },
+      };
     },
   },
 ];
