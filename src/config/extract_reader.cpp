@@ -10,7 +10,8 @@ namespace {
 // What a value is used for decides what it costs when somebody else can write it.
 enum class use {
   identity,  // finds the operation
-  other,     // everything else: key, event, amount, …
+  key,       // the idempotency key
+  other,     // everything else: event, amount, …
 };
 
 struct rules {
@@ -110,6 +111,9 @@ class extract_reader {
     return false;
   }
 
+  // Signed parts can be recombined into requests that nobody sent: equal signed content is no key there.
+  bool signs_in_parts() const { return !scheme_->for_each.empty() || scheme_->kind == verify::scheme_kind::aws_sns; }
+
   void check_cover(const field& f, const rules& how, const source& s) {
     // With scheme: none nothing is covered, which is said once and loudly where it is spelled.
     if (scheme_ == nullptr || scheme_->kind == verify::scheme_kind::none || covered(s)) return;
@@ -123,6 +127,8 @@ class extract_reader {
                          std::string(not_served_text));
     } else if (!s.unsigned_accept) {
       r_.error(f.at, why + "write `unsigned: accept` beside it if that is meant");
+    } else if (how.meaning == use::key && signs_in_parts()) {
+      r_.error(f.at, why + "and this scheme signs parts of a request, which can be put together anew: take a key that is signed");
     }
   }
 
@@ -159,7 +165,7 @@ void read_extract(reading& r, const field& f, const verify::scheme* scheme, extr
   extract_reader read(r, scheme);
   out.request_id = read.read(s.get("request_id"), {use::identity, false, false});
   out.reference = read.read(s.get("reference"), {use::identity, true, false});
-  out.idempotency_key = read.read(s.get("idempotency_key"), {use::other, true, false});
+  out.idempotency_key = read.read(s.get("idempotency_key"), {use::key, true, false});
   out.event = read.read(s.require("event", "what happened, in the provider's words"), {});
   out.sequence = read.read(s.get("sequence"), {});
   out.occurred_at = read.read(s.get("occurred_at"), {use::other, false, true});

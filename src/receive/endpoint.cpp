@@ -184,6 +184,10 @@ std::variant<http::response, signed_handshake, record::callback> callbacks::judg
     if (parts_.refused) parts_.refused->add(*settings, from, signed_part, secret_name.error(), whole, at, began);
     return refuse_signature(secret_name.error(), whole, from);
   }
+  if (signed_by_a_handshake(from, whole)) {
+    const error given_away(permanent::signature_mismatch, "a handshake gives this signature to anybody");
+    return refuse_signature(given_away, whole, from);
+  }
   // Only authentic callbacks use up the rate: a forger must not be able to shut out the provider.
   if (from.rate && !rates_.take(from.name, *from.rate, began)) {
     const known_ids known{{}, {}, whole.trace_id};

@@ -114,13 +114,15 @@ http::response answer_okta(const http::request& asked) {
   return as_json("{\"verification\":" + json_string(*challenge) + "}");
 }
 
+bool is_braintree_challenge(std::string_view text) {
+  return text.size() >= 20 && text.size() <= 32 && from_hex(text.size() % 2 == 0 ? std::string(text) : std::string(text) + "0");
+}
+
 // publicKey|HMAC-SHA1 of the challenge, keyed with the SHA-1 of the private key. The challenge's own alphabet keeps it from being
 // the bt_payload of a notification.
 http::response answer_braintree(const config::provider& of, const question& asked, sys_micros at) {
   const auto challenge = asked.field("bt_challenge");
-  const bool fits = challenge && challenge->size() >= 20 && challenge->size() <= 32 &&
-                    from_hex(challenge->size() % 2 == 0 ? *challenge : std::string(*challenge) + "0");
-  if (!fits) return no_challenge();
+  if (!challenge || !is_braintree_challenge(*challenge)) return no_challenge();
   const verify::named_secret* secret = valid_secret(of, at);
   const std::string_view both = secret == nullptr ? std::string_view() : secret->text.reveal();
   const std::size_t bar = both.find('|');
@@ -182,7 +184,7 @@ std::optional<signed_handshake> answer_zoom(const config::provider& of, const ht
   const told_json body(asked.body, {"/event", "/payload/plainToken"});
   if (body.text(0) != "endpoint.url_validation") return std::nullopt;
   const auto token = body.text(1);
-  if (!token || !is_printable(*token)) return signed_handshake{no_challenge()};
+  if (!token || !is_word(*token, 255)) return signed_handshake{no_challenge()};
   const verify::named_secret* secret = secret_named(of, secret_name);
   if (secret == nullptr) return signed_handshake{no_secret()};
   const std::string mac = verify::keyed_hash(hash_name::sha256, secret->text.reveal(), *token);
@@ -327,6 +329,19 @@ std::optional<signed_handshake> answer_signed(const config::provider& of, const 
     case handshake_kind::asana: break;
   }
   return std::nullopt;
+}
+
+bool signed_by_a_handshake(const config::provider& of, const http::request& asked) {
+  if (!of.handshake) return false;
+  if (of.handshake->kind == handshake_kind::x_twitter) return is_word(asked.body, 256);
+  if (of.handshake->kind != handshake_kind::braintree) return false;
+  const auto fields = http::parse_form(asked.body);
+  return fields && std::any_of(fields->begin(), fields->end(), [](const auto& f) {
+           std::string_view value = f.second;
+           // The verifier takes it with and without.
+           if (value.ends_with('\n')) value.remove_suffix(1);
+           return f.first == "bt_payload" && is_braintree_challenge(value);
+         });
 }
 
 bool refuses_without_body(const config::provider& of) noexcept {

@@ -8,6 +8,8 @@ namespace {
 // How often a refusal is looked into: for one provider, so that a flood at one does not hide the trouble of another, and for
 // all of them. A look is bounded to about a millisecond (verify::small_effort), so that strangers cost half a percent of a core.
 constexpr config::rate looks_of_one{0.5, 4}, looks_of_all{4, 8};
+// Larger bodies are not looked into: each try reads the body anew.
+constexpr std::size_t looked_into_max = 16 << 10;
 constexpr std::string_view everybody = "";  // no provider is called so
 
 std::vector<verify::other_sender> others_of(const config::settings& settings, const config::provider& from) {
@@ -24,7 +26,10 @@ void refusals::add(const config::settings& settings, const config::provider& fro
                    const error& why, const http::request& whole, sys_micros at, std::chrono::steady_clock::time_point now) {
   refusal_entry made;
   made.reason = code_word(why.code);
-  if (looks_.take(from.name, looks_of_one, now) && looks_.take(std::string(everybody), looks_of_all, now)) {
+  if (message.body.size() > looked_into_max) {
+    made.cause = verify::to_string(verify::cause::not_examined);
+    made.explanation = "The body is too long to be looked into; `recibo verify` looks into it.";
+  } else if (looks_.take(from.name, looks_of_one, now) && looks_.take(std::string(everybody), looks_of_all, now)) {
     const auto others = others_of(settings, from);
     const verify::question asked{from.verify, message, from.keys, at, others, verify::small_effort};
     auto found = verify::diagnose(asked);

@@ -53,12 +53,14 @@ void batch::decide_callback(const callback& c, verdict& v) {
 }
 
 storage::key_row* batch::claim_of(const callback& c, operation_in_hand& o) {
+  // What was signed comes first: the key beside it is anybody's to write, and may be that of another callback.
+  if (c.signed_digest) {
+    const auto same = [&](const auto& one) { return one.second.signed_digest == c.signed_digest; };
+    const auto by_content = std::find_if(o.keys.begin(), o.keys.end(), same);
+    if (by_content != o.keys.end()) return &by_content->second;
+  }
   const auto by_key = o.keys.find(c.key);
-  if (by_key != o.keys.end()) return &by_key->second;
-  if (!c.signed_digest) return nullptr;
-  const auto same = [&](const auto& one) { return one.second.signed_digest == c.signed_digest; };
-  const auto by_content = std::find_if(o.keys.begin(), o.keys.end(), same);
-  return by_content == o.keys.end() ? nullptr : &by_content->second;
+  return by_key == o.keys.end() ? nullptr : &by_key->second;
 }
 
 transition::decision batch::judge(const callback& c, operation_in_hand& o) {

@@ -12,6 +12,8 @@ namespace recibo::verify {
 namespace {
 
 error unwanted(const char* why) { return error(permanent::signature_mismatch, why); }
+// An answer of the provider's that is no key is the provider's fault, or a proxy's: not the sender's, and not for ever.
+error no_key(const char* why) { return error(transient::not_ready, why); }
 
 result<std::string_view> only_header(const reading& from, const std::string& name, const char* what) {
   const occurrence found = from.header(std::string_view(name));
@@ -48,9 +50,9 @@ result<fetched_key> read_plaid(const needed_key& what, std::string_view body, sy
   constexpr std::array<std::string_view, 1> at{"/key"};
   const json_reading read = read_json(body, at);
   if (read.broken || !read.values[0] || read.values[0]->kind != json_value::kind::object)
-    return unwanted("the answer holds no key");
+    return no_key("the answer holds no key");
   auto key = read_json_web_key(read.values[0]->text);
-  if (!key || key->id != what.id) return unwanted("the answer holds no key of this ID that can be used");
+  if (!key || key->id != what.id) return no_key("the answer holds no key of this ID that can be used");
   if (key->expired_from && *key->expired_from <= now) return unwanted("the key has expired");
   return fetched_key{what.id, std::move(key->key), key->expired_from};
 }
@@ -60,10 +62,10 @@ result<fetched_key> read_circle(const needed_key& what, std::string_view body) {
   const json_reading read = read_json(body, at);
   const auto is = [&](std::size_t i, std::string_view text) { return read.values[i] && read.values[i]->text == text; };
   if (read.broken || !is(0, what.id) || !is(1, "ECDSA_SHA_256") || !read.values[2])
-    return unwanted("the answer holds no key of this ID");
+    return no_key("the answer holds no key of this ID");
   const auto der = from_base64(read.values[2]->text);
   auto key = der ? public_key_from_spki(*der) : result<public_key_ptr>(misconfigured(""));
-  if (!key || (*key)->what() != public_key::kind::p256) return unwanted("the answer holds no key on P-256");
+  if (!key || (*key)->what() != public_key::kind::p256) return no_key("the answer holds no key on P-256");
   return fetched_key{what.id, std::move(*key), std::nullopt};
 }
 
@@ -75,7 +77,7 @@ result<fetched_key> read_certificate(const scheme& how, const needed_key& what, 
   }
   auto checked = check_certificate(body, rules, now);
   if (!checked) return checked.error();
-  if (checked->key->what() != public_key::kind::rsa) return unwanted("the certificate's key is not RSA");
+  if (checked->key->what() != public_key::kind::rsa) return no_key("the certificate's key is not RSA");
   return fetched_key{what.url, std::move(checked->key),
                      rules.strict ? std::optional(checked->until) : std::optional<sys_micros>()};
 }
@@ -110,13 +112,13 @@ result<std::optional<needed_key>> which_key(const scheme& how, const signed_mess
 
 result<fetched_key> read_fetched_key(const scheme& how, const needed_key& what, std::string_view body,
                                      const certificate_rules& rules, sys_micros now) {
-  if (body.size() > fetched_bytes_max) return unwanted("the answer is too long for a key");
+  if (body.size() > fetched_bytes_max) return no_key("the answer is too long for a key");
   switch (what.what) {
     case needed_key::form::certificate: return read_certificate(how, what, body, rules, now);
     case needed_key::form::plaid: return read_plaid(what, body, now);
     case needed_key::form::circle: return read_circle(what, body);
   }
-  return unwanted("the answer holds no key");
+  return no_key("the answer holds no key");
 }
 
 }  // namespace recibo::verify

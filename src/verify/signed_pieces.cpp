@@ -56,7 +56,12 @@ sha256_digest signed_digest(const scheme& how, const signed_message& message) {
     from.at_item(i);
     const auto pieces = pieces_of(how, from, {});
     if (!pieces) return sha256(message.body);
-    for (const auto& piece : *pieces) bytes.add(piece);
+    for (std::string_view piece : *pieces) {
+      // What the verifier takes with and without a text at its end is one content, whichever way it came.
+      for (const auto& part : how.content)
+        if (!part.or_with.empty() && piece.ends_with(part.or_with)) piece.remove_suffix(part.or_with.size());
+      bytes.add(piece);
+    }
   }
   return sha256(bytes.bytes());
 }

@@ -80,7 +80,10 @@ std::string spelled(std::string_view url, url_variant how) {
   std::string_view host = url.substr(begin, end - begin);
   // Behind the brackets of an IPv6 address and behind a user.
   const std::size_t colon = host.rfind(':');
-  if (colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos) host = host.substr(0, colon);
+  const std::size_t user = host.rfind('@');
+  const bool is_port = colon != std::string_view::npos && (user == std::string_view::npos || colon > user) &&
+                       host.find(']', colon) == std::string_view::npos;
+  if (is_port) host = host.substr(0, colon);
   std::string out(url.substr(0, begin));
   out += host;
   switch (how) {

@@ -55,8 +55,9 @@ result<hash_name> chosen_hash(const scheme& how, const reading& from) {
 
 // The hash of the body that a query parameter must hold.
 result<void> judge_body_hash(const body_hash_rule& rule, reading& from) {
-  if (rule.unless_form && from.is_form()) return {};
   const occurrence said = from.url_query(rule.query);
+  // A form is signed itself; a hash that the URL names all the same has to hold.
+  if (rule.unless_form && from.is_form() && said.times == 0) return {};
   if (said.times > 1) return error(permanent::signature_repeated, "the hash of the body stands more than once");
   const std::string_view body = from.message().body;
   if (said.times == 0) {

@@ -21,6 +21,7 @@ const stage = await Stage.begin({
   configure(config) {
     Object.assign(config.providers, {
       p4: own({ type: 'meta', token }),
+      x: { ...own({ type: 'x-twitter' }), verify: { scheme: 'hmac', algorithm: 'sha256', signature: { header: 'X-Twitter-Webhooks-Signature', prefix: 'sha256=', encoding: 'base64' }, signed: '{body}', secrets: [secret] } },
       two: own({ type: 'braintree' }, ['public-1|private-1']),
       slacked: preset('slack'), zoomed: preset('zoom'), twitched: preset('twitch'), xeroed: preset('xero'), dropped: preset('dropbox'),
       shop: { ...preset('woocommerce') }, chat: preset('intercom'), closed: { ...preset('dropbox'), handshake: 'none' },
@@ -184,6 +185,14 @@ test('a handshake is counted apart, and logged without what it holds', async () 
   const lines = recibo.service.lines.map(({ text }) => text);
   assert.ok(lines.some((line) => line.includes('handshake answered')) && lines.some((line) => line.includes('handshake refused')));
   assert.ok(!lines.some((line) => /canary|alert\(1\)|pogchamp|vt-1/.test(line)), 'no challenge and no token in the log');
+});
+
+test('the signature that a handshake gives to anybody opens nothing', async () => {
+  const told = await ask('x', 'crc_token=1234567');
+  const headers = [['X-Twitter-Webhooks-Signature', told.json.response_token]];
+  assert.equal((await post('x', '1234567', headers)).status, 401);
+  const body = callbackBody('of-somebody', 'e');
+  assert.notEqual((await post('x', body, [['X-Twitter-Webhooks-Signature', `sha256=${hmac('sha256', secret, [body], 'base64')}`]])).status, 401);
 });
 
 stage.ends();

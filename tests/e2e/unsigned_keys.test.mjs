@@ -1,6 +1,7 @@
 // Keys that the signature does not cover, accepted by `unsigned: accept`: whoever has seen a request can send its signed bytes
 // again under another key, and that must not be another effect.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { freshId } from '../support/random.mjs';
 import { Stage, secrets } from '../support/recibo.mjs';
@@ -17,6 +18,8 @@ const workflow = {
   ],
 };
 
+const braintree = { public: 'public-key', private: 'private-key' };
+
 const stage = await Stage.begin({
   configure(config) {
     config.workflows.switch = workflow;
@@ -32,6 +35,11 @@ const stage = await Stage.begin({
       ...common,
       verify: { scheme: 'hmac', algorithm: 'sha256', signature: { from: 'form', name: 'sig', encoding: 'hex' }, content: [{ form: 'payload' }], secrets: ['test-secret-field'] },
       extract: { request_id: { form: 'payload', then: '/request_id' }, event: { form: 'payload', then: '/status' }, idempotency_key: { header: 'X-Delivery', unsigned: 'accept' } },
+    };
+    config.providers.newline = {
+      ...common,
+      verify: { scheme: 'braintree', secrets: [`${braintree.public}|${braintree.private}`] },
+      extract: { request_id: { form: 'bt_payload', then: '/request_id' }, event: { form: 'bt_payload', then: '/status' }, idempotency_key: { header: 'X-Delivery', unsigned: 'accept' } },
     };
     return config;
   },
@@ -61,7 +69,8 @@ for (const name of ['lamp', 'timeless']) {
     assert.deepEqual(look(first), [200, 'applied', false], first.text);
     assert.deepEqual(look(await signed(name, say(id, 'off'))('d-2')), [200, 'applied', false]);
     assert.equal(await state(id), 'off');
-    for (const key of ['d-1', 'd-3', 'd-4', 'd-3']) {
+    // d-2 is the key of another callback, which anybody may write as well.
+    for (const key of ['d-1', 'd-3', 'd-4', 'd-3', 'd-2']) {
       const again = await on(key);
       assert.deepEqual(look(again), [200, 'applied', true], key);
       assert.equal(again.text, first.text, 'the first answer again, byte for byte');
@@ -69,7 +78,7 @@ for (const name of ['lamp', 'timeless']) {
     assert.equal(await state(id), 'off', 'the light stays off');
     await recibo.expectCounts(id, 2, 2, 0);
     const recorded = await recibo.deliveries(id);
-    assert.deepEqual(recorded.map((d) => d.disposition), ['applied', 'applied', 'duplicate', 'duplicate', 'duplicate', 'duplicate'], 'each is on record');
+    assert.deepEqual(recorded.map((d) => d.disposition), ['applied', 'applied', ...Array(5).fill('duplicate')], 'each is on record');
     const claimed = await recibo.sql('SELECT count(*)::int AS n FROM recibo.idempotency_keys k JOIN recibo.operations o ON o.id = k.operation WHERE o.request_id = $1', [id]);
     assert.equal(claimed[0].n, 2, 'a replay claims nothing, however many keys it invents');
   });
@@ -101,6 +110,25 @@ test('the signed half of a key still tells callbacks apart', async () => {
   assert.deepEqual(look(await on('d-1')), [200, 'applied', false]);
   assert.deepEqual(look(await on('d-2')), [200, 'applied', true]);
   assert.deepEqual(look(await signed('halves', say(id, 'off'))('d-1')), [200, 'applied', false]);
+});
+
+test('one signature, two spellings: a line feed that may be lost makes no other callback', async () => {
+  const id = freshId();
+  await recibo.accepted(id, { provider: 'newline', amount: undefined, currency: undefined });
+  const key = createHash('sha1').update(braintree.private).digest();
+  const signature = (payload) => `${braintree.public}|${hmac('sha1', key, [payload], 'hex')}`;
+  const send = (payload, mark, delivery) =>
+    recibo.raw({
+      target: '/callbacks/newline',
+      headers: [['Content-Type', 'application/x-www-form-urlencoded'], ['X-Delivery', delivery]],
+      body: new URLSearchParams({ bt_signature: mark, bt_payload: payload }).toString(),
+    });
+  const on = `${say(id, 'on')}\n`;
+  assert.deepEqual(look(await send(on, signature(on), 'd-1')), [200, 'applied', false]);
+  const off = `${say(id, 'off')}\n`;
+  assert.deepEqual(look(await send(off, signature(off), 'd-2')), [200, 'applied', false]);
+  assert.deepEqual(look(await send(on.trimEnd(), signature(on), 'd-3')), [200, 'applied', true]);
+  assert.equal(await state(id), 'off');
 });
 
 test('bytes around what is signed may change as they like', async () => {

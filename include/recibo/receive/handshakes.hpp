@@ -41,6 +41,10 @@ struct signed_handshake {
 std::optional<signed_handshake> answer_signed(const config::provider& of, const http::request& asked,
                                               std::string_view secret_name);
 
+// Whether the signature of this POST is one that answer_question gives to anybody who asks (X's crc_token, Braintree's
+// bt_challenge): then it says nothing about who sent it.
+bool signed_by_a_handshake(const config::provider& of, const http::request& asked);
+
 // Whether the provider wants a refusal of its signature without a body (Xero's intent to receive).
 bool refuses_without_body(const config::provider& of) noexcept;
 

@@ -206,7 +206,9 @@ TEST(ForeignKey, CirclesAnswerIsAKeyOfThatId) {
   ASSERT_TRUE(found) << found.error().detail;
   EXPECT_EQ(*found, "key-1");
   EXPECT_EQ(verdict(verify(how, message, {}, v.now)), "not_ready");
-  EXPECT_FALSE(answer("key-2", "ECDSA_SHA_256", spki));
+  // What is no key is the answerer's fault, a maintenance page's say, and never a verdict on the callback.
+  EXPECT_TRUE(answer("key-2", "ECDSA_SHA_256", spki).error().is_transient());
+  EXPECT_TRUE(read_fetched_key(how, needed, "<html>Back soon</html>", {}, v.now).error().is_transient());
   EXPECT_FALSE(answer("key-1", "RSA", spki));
   EXPECT_FALSE(answer("key-1", "ECDSA_SHA_256", spki.substr(4)));
   EXPECT_FALSE(read_fetched_key(how, needed, "{}", {}, v.now));
