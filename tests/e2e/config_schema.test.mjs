@@ -121,7 +121,7 @@ test('a place of the example with another type, or an unknown key, is judged equ
 test('every key of the schema has a description and stands in the example', () => {
   const example = readFileSync(join(sourceFolder, 'config', 'recibo.yaml'), 'utf8');
   // The full form of a scheme and the less usual statuses are the reference's matter, not the example's.
-  const elsewhere = new Set(['kind', 'hash', 'key', 'content', 'replay_id', 'secrets', 'env', 'from', 'query', 'redundant', 'partial', 'duplicate', 'stale', 'review', 'applied', 'parked', 'ignored', 'unmapped', 'unknown_operation']);
+  const elsewhere = new Set(['kind', 'hash', 'key', 'content', 'replay_id', 'secrets', 'env', 'from', 'query', 'redundant', 'partial', 'duplicate', 'stale', 'review', 'applied', 'parked', 'ignored', 'unmapped', 'unknown_operation', 'hash_from', 'url_variants', 'body_hash', 'for_each', 'keys', 'required_components']);
   const walk = (node, path) => {
     for (const [key, value] of Object.entries(node.properties ?? {})) {
       const target = value.$ref ? schema.$defs[value.$ref.slice('#/$defs/'.length)] : value;
