@@ -112,7 +112,10 @@ class extract_reader {
   }
 
   // Signed parts can be recombined into requests that nobody sent: equal signed content is no key there.
-  bool signs_in_parts() const { return !scheme_->for_each.empty() || scheme_->kind == verify::scheme_kind::aws_sns; }
+  bool signs_in_parts() const {
+    const bool items = !scheme_->for_each.empty() && scheme_->kind != verify::scheme_kind::token;
+    return items || scheme_->kind == verify::scheme_kind::aws_sns;
+  }
 
   void check_cover(const field& f, const rules& how, const source& s) {
     // With scheme: none nothing is covered, which is said once and loudly where it is spelled.
