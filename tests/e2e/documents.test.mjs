@@ -191,8 +191,8 @@ describe('what the documents say', () => {
           else for (const [section, value] of Object.entries(shown)) whole[section] = Array.isArray(value) ? value : { ...whole[section], ...value };
           const path = join(folder, 'recibo.yaml');
           writeFileSync(path, YAML.stringify(whole));
-          // Every variable that the file names has a value of the right form.
-          const names = [...readFileSync(path, 'utf8').matchAll(/\$\{(\w+)(?::-[^}]*)?\}/g)].map(([, name]) => name);
+          // Every variable that the file names, and has no value for itself, gets one of the right form.
+          const names = [...readFileSync(path, 'utf8').matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name);
           const env = Object.fromEntries(names.map((name) => [name, valueFor(name)]));
           const { code, stdout, stderr } = await run(['check', '--config', path], { env });
           assert.equal(code, 0, `${document.name}:${block.line}: ${stdout}${stderr}`);
