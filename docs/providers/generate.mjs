@@ -46,9 +46,12 @@ function variableOf(name, scheme) {
 
 export function configuration(name, profile, scheme) {
   const id = name.replaceAll(/[^a-z0-9_-]/g, '-');
-  const lines = ['providers:', `  ${id}:`];
+  const minted = profile.needs === 'callback_url';
+  const lines = minted ? ['callback_urls: {base: "https://hooks.example.com", secrets: ["${CALLBACK_URL_SECRET}"]}'] : [];
+  lines.push('providers:', `  ${id}:`);
   const keys = profile.fetch ? { fetch: profile.fetch } : { secrets: [profile.secret_example ?? `\${${variableOf(name, scheme)}}`] };
   lines.push(`    verify: ${flow({ scheme: name, ...keys })}`);
+  if (minted) lines.push('    callback_url: required');
   if (profile.public_url) lines.push(`    public_url: https://hooks.example.com/callbacks/${id}`);
   lines.push('    extract:');
   for (const [key, value] of Object.entries(profile.extract)) lines.push(`      ${key}: ${flow(value)}`);
@@ -98,17 +101,17 @@ export function page(name, profile, scheme) {
   if (profile.about) out.push(profile.about, '');
   out.push(`Preset \`${name}\`. How it signs is in [signature schemes](../signature-schemes.md#presets). What is marked *unverified* was not seen`, 'in a source of the provider; try it before you rely on it.', '');
   out.push('## At the provider', '');
-  out.push(`The URL is \`https://hooks.example.com/callbacks/${name}\`, with the name that leads to your callbacks listener.`, '');
+  if (profile.needs === 'callback_url') {
+    out.push('What this provider says is not covered by its signature, so that an identity cannot be taken from it. Each operation has a callback', 'URL of its own instead: it is `callback_url` in the answer of `POST /v1/operations`, it names the operation, and nothing that comes to', 'another URL is accepted.', '');
+  } else {
+    out.push(`The URL is \`https://hooks.example.com/callbacks/${name}\`, with the name that leads to your callbacks listener.`, '');
+  }
   profile.setup.forEach((step, i) => out.push(`${i + 1}. ${step}`));
   out.push('', `The secret: ${profile.secret}.`, '');
   out.push('## Configuration', '');
   if (profile.extract === undefined) {
     out.push('There is no configuration to show: see below.', '');
   } else {
-    if (profile.needs === 'hint') {
-      out.push('The signature does not cover what the callback says, so an identity cannot be taken from it. This needs a minted callback URL or', 'thin callbacks (`mode: hint`), which this version does not serve: it is refused with that sentence.', '');
-      out.push('<!-- not run by the tests: refused until thin callbacks are served -->');
-    }
     if (hasPublicKey(scheme) && !profile.fetch && scheme.key?.certificate_url_header === undefined) out.push('<!-- not run by the tests: it wants a public key of this provider -->');
     out.push('```yaml', configuration(name, profile, scheme).trimEnd(), '```', '');
     out.push('Words and places are those of one kind of event; look at a payload of your own and adapt `extract` and `events`. The events on the', 'right are those of the built-in workflow `default`.', '');
@@ -127,10 +130,10 @@ export function page(name, profile, scheme) {
   out.push(`| is answered | ${answersText(profile)} |`, '');
   out.push('**Handshake.** ' + (kind ? `${handshakes[kind]} ${profile.handshake ? 'The preset brings it' : 'It is configured as above'}; it leaves no row.` : 'None: POST is the only method.'), '');
   if (profile.notes?.length) out.push('## Worth knowing', '', ...profile.notes.map((note) => `- ${sentence(note)}`), '');
-  if (profile.extract && profile.needs !== 'hint' && (scheme?.signature?.from ?? 'header') === 'header' && ['hmac', 'hash', 'token'].includes(scheme?.kind)) {
+  if (profile.extract && (scheme?.signature?.from ?? 'header') === 'header' && ['hmac', 'hash', 'token'].includes(scheme?.kind)) {
     // Where the word for what happened is the reference itself, both are the same.
     const reference = JSON.stringify(profile.extract.reference) === JSON.stringify(profile.extract.event) ? firstEvent : 'REFERENCE';
-    const identity = profile.extract.request_id ? '--request-id ID' : `--reference ${reference}`;
+    const identity = profile.extract.request_id || profile.needs === 'callback_url' ? '--request-id ID' : `--reference ${reference}`;
     out.push('## Try it', '', `Register an operation at this provider, then \`recibo send ${name} ${identity} --event ${firstEvent} --dry-run\` shows the`, 'request as the provider would sign it; without `--dry-run` it is sent to this machine.', '');
   }
   return `${out.join('\n').trimEnd()}\n`;

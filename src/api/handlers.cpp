@@ -2,6 +2,7 @@
 
 #include "recibo/core/digest.hpp"
 #include "recibo/core/json.hpp"
+#include "recibo/receive/callback_url.hpp"
 
 #include <charconv>
 #include <cstring>
@@ -53,15 +54,7 @@ int limit_of(const call& of, int otherwise) {
   return limit;
 }
 
-std::string make_cursor(char kind, std::string_view place) {
-  auto text = to_base64(kind + std::string(place));
-  text.erase(text.find_last_not_of('=') + 1);
-  for (char& c : text) {
-    if (c == '+') c = '-';
-    if (c == '/') c = '_';
-  }
-  return text;
-}
+std::string make_cursor(char kind, std::string_view place) { return to_base64url(kind + std::string(place)); }
 
 result<std::optional<std::string>> read_cursor(const call& of, char kind, std::size_t size) {
   const auto given = of.query_of("cursor");
@@ -110,6 +103,12 @@ http::response answer_operation(const call& of, int status, const storage::opera
   json_writer out;
   evidence::write_operation(out, o, by, of.audience());
   auto answer = answer_json(status, std::move(out));
+  // Not in lists and notifications, nor for readers: whoever has the URL may speak as the provider does of this operation.
+  const auto role = of.who.role;
+  if (role == config::role::client || role == config::role::operator_ || role == config::role::admin) {
+    const auto url = receive::callback_url(*of.settings, o.provider, o.request_id, o.accepted_at, now());
+    if (!url.empty()) add_member(answer, "callback_url", json_string(url));
+  }
   answer.headers.emplace_back("ETag", '"' + std::to_string(o.revision) + '"');
   return answer;
 }

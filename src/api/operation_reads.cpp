@@ -77,6 +77,12 @@ schema operation_schema(bool with_items) {
                object({required("total", integer()), required("by_state", about(map(), "Count of items by state."))})),
   };
   if (with_items)
+    members.push_back(
+        optional("callback_url", about(string(),
+                                       "The URL of this operation's own, to be given to the provider; where the provider is "
+                                       "configured with callback_url, until it expires. For clients and operators alone: whoever "
+                                       "has it may speak of this operation.")));
+  if (with_items)
     members.push_back(required("items", about(list(component("Item"), storage::items_shown_max),
                                               "The first 1000; all of them are behind _links.items.")));
   for (auto& m : std::vector<member>{

@@ -84,7 +84,20 @@ void add_system(endpoint_table& to) {
       {204, "The same as 200, for providers that want it so.", any(), "*/*", {replayed}},
       {202, "Recorded: parked until its operation is registered, or not in the provider's map.", any(), "*/*", {replayed}},
   };
+  // At the URL of one operation the same, by the methods that the provider's `callback_url` names.
+  auto minted = callback;
+  minted.path = "/callbacks/{provider}/{token}";
+  minted.id = "receiveCallbackAtItsUrl";
+  minted.summary =
+      "The same at the callback URL of one operation (callback_url): the token authenticates it and names the operation.";
   to.endpoints.push_back(std::move(callback));
+  to.endpoints.push_back(minted);
+  minted.method = "GET";
+  minted.id = "receiveCallbackByGet";
+  minted.summary =
+      "The same by GET, where `callback_url` lets it: what it says stands in the query. Also the verification request of a "
+      "provider that asks by GET, as at the common URL.";
+  to.endpoints.push_back(std::move(minted));
 
   auto handshake = open(
       "GET", "/callbacks/{provider}", "answerHandshake",

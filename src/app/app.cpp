@@ -15,6 +15,7 @@
 #include "recibo/observe/metrics.hpp"
 #include "recibo/observe/rotation.hpp"
 #include "recibo/postgres/pool.hpp"
+#include "recibo/receive/callback_url.hpp"
 #include "recibo/receive/endpoint.hpp"
 #include "recibo/receive/keys.hpp"
 #include "recibo/record/recorder.hpp"
@@ -46,6 +47,8 @@ observe::metric_labels labels_of(const config::settings& s) {
     if (const auto table = s.workflows.find(p.workflow); table != s.workflows.end())
       for (const auto& state : table->second->states()) one.states.push_back(state.name);
     for (const auto& secret : p.keys.secrets) one.secrets.push_back(secret.name);
+    if (p.callback_url)
+      for (const auto& secret : s.callback_urls.keys.secrets) one.secrets.push_back(receive::recorded_name(secret.name));
     out.providers.push_back(std::move(one));
   }
   out.queues = {"parked", "review", "failed"};
@@ -58,6 +61,9 @@ std::vector<observe::rotation_metrics::ending> ends_of(const config::settings& s
   for (const auto& [name, p] : s.providers) {
     for (const auto& secret : p.keys.secrets)
       if (secret.until) out.push_back({name, secret.name, *secret.until});
+    if (!p.callback_url) continue;
+    for (const auto& secret : s.callback_urls.keys.secrets)
+      if (secret.until) out.push_back({name, receive::recorded_name(secret.name), *secret.until});
   }
   return out;
 }

@@ -5,8 +5,10 @@
 #include "recibo/config/settings.hpp"
 #include "recibo/core/digest.hpp"
 #include "recibo/core/json_writer.hpp"
+#include "recibo/verify/callback_token.hpp"
 #include "recibo/verify/diagnose.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iterator>
@@ -18,7 +20,7 @@ namespace {
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
 struct request {
-  std::string method = "POST", query, body;
+  std::string method = "POST", path, query, body;
   header_list headers;
 };
 
@@ -42,7 +44,9 @@ bool take_request_line(std::string_view line, request& out) {
   if (blank == std::string_view::npos || last == blank) return false;
   out.method = line.substr(0, blank);
   const std::string_view target = line.substr(blank + 1, last - blank - 1);
-  if (const std::size_t question = target.find('?'); question != std::string_view::npos) out.query = target.substr(question + 1);
+  const std::size_t question = std::min(target.find('?'), target.size());
+  out.path = target.substr(0, question);
+  out.query = target.substr(std::min(question + 1, target.size()));
   return true;
 }
 
@@ -117,12 +121,36 @@ std::string validity(const verify::named_secret& one, sys_micros at) {
   return "valid";
 }
 
+// What the path says of the operation, where each has a URL of its own. Never the token itself: this is shown and kept.
+struct url_report {
+  bool wanted = false, fine = true;
+  std::string says;
+};
+
+url_report look_at_url(const config::settings& settings, const config::provider& p, const request& what, sys_micros at) {
+  url_report out;
+  if (!p.callback_url) return out;
+  out.wanted = true;
+  const std::size_t slash = what.path.rfind('/');
+  const auto token = std::string_view(what.path).substr(slash == std::string::npos ? 0 : slash + 1);
+  const auto read = verify::verify_callback_token(settings.callback_urls.keys, p.name, token, at);
+  out.fine = read.has_value();
+  if (what.path.empty())
+    out.says = "not known: the request line is missing";
+  else if (read)
+    out.says = "of the operation " + read->request_id + ", made with the secret " + read->secret_name;
+  else
+    out.says = std::string(code_word(read.error().code)) + " (" + read.error().detail + ')';
+  return out;
+}
+
 struct report {
   const config::provider& provider;
   const request& what;
   sys_micros at;
   const verify::findings& found;
   const verify::diagnosis& result;
+  url_report url;
 };
 
 void print_places(const report& r, std::ostream& out) {
@@ -150,6 +178,7 @@ void print_places(const report& r, std::ostream& out) {
 void print(const report& r, std::ostream& out) {
   const auto& how = r.provider.verify;
   out << "scheme: " << how.name << '\n';
+  if (r.url.wanted) out << "URL:        " << r.url.says << '\n';
   print_places(r, out);
   out << "body:       " << r.what.body.size() << " bytes, SHA-256 " << to_hex(binary(sha256(r.what.body))) << '\n';
   if (const auto said = other_length(r.what))
@@ -158,6 +187,10 @@ void print(const report& r, std::ostream& out) {
   for (const auto& one : r.provider.keys.secrets) {
     const bool made = r.result.verdict && r.result.secret == one.name;
     out << "secret:     " << one.name << ": " << validity(one, r.at) << (made ? ", made this signature" : "") << '\n';
+  }
+  if (r.result.verdict && !r.url.fine) {
+    out << "does not verify: the callback URL is not this provider's for any operation\n";
+    return;
   }
   if (r.result.verdict) {
     out << "verifies" << (r.result.secret.empty() ? "" : ", by the secret " + r.result.secret) << '\n';
@@ -198,7 +231,9 @@ void print_json(const report& r, std::ostream& to) {
   out.key("secrets").begin_array();
   for (const auto& one : r.provider.keys.secrets)
     out.begin_object().text("name", one.name).text("validity", validity(one, r.at)).end_object();
-  out.end_array().flag("verifies", r.result.verdict.has_value());
+  out.end_array();
+  if (r.url.wanted) out.text("callback_url", r.url.says);
+  out.flag("verifies", r.result.verdict.has_value() && r.url.fine);
   if (r.result.verdict)
     out.null("reason");
   else
@@ -230,19 +265,20 @@ int explain(const captured_request& asked, context& ctx) {
     at = *said;
   }
   const config::provider& p = provider->second;
-  const std::string url = verify::called_url(asked.public_url.empty() ? p.public_url : asked.public_url, what->query);
+  const std::string known = p.callback_url ? settings->callback_urls.base + what->path : p.public_url;
+  const std::string url = verify::called_url(asked.public_url.empty() ? known : asked.public_url, what->query);
   const verify::signed_message message{what->method, url, what->query, what->headers, what->body};
   std::vector<verify::other_sender> others;
   for (const auto& [name, one] : settings->providers)
     if (name != p.name) others.push_back({name, &one.verify, &one.keys});
   const auto found = verify::look_into(p.verify, message, at);
   const auto result = verify::diagnose({p.verify, message, p.keys, at, others, {}});
-  const report all{p, *what, at, found, result};
+  const report all{p, *what, at, found, result, look_at_url(*settings, p, *what, at)};
   if (asked.json)
     print_json(all, *ctx.out);
   else
     print(all, *ctx.out);
-  return result.verdict ? exit_fine : exit_not_so;
+  return result.verdict && all.url.fine ? exit_fine : exit_not_so;
 }
 
 }  // namespace recibo::commands

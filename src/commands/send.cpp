@@ -4,7 +4,7 @@
 #include "exchange.hpp"
 
 #include "recibo/config/settings.hpp"
-#include "recibo/core/url.hpp"
+#include "recibo/receive/callback_url.hpp"
 #include "recibo/receive/compose.hpp"
 
 #include <CLI/CLI.hpp>
@@ -72,14 +72,28 @@ int send(options& asked, context& ctx) {
     *ctx.err << "recibo send: --event and one of --request-id and --reference are needed, or --body\n";
     return exit_wrong;
   }
+  const sys_micros at = now();
+  std::string token;
+  if (provider->second.callback_url) {
+    // As the operation's own, but for its expiry: the service that is asked knows when it was accepted, this command does not.
+    token = receive::callback_token(*settings, asked.provider, asked.what.request_id, at, at);
+    if (asked.to.empty() && (asked.what.request_id.empty() || token.empty())) {
+      *ctx.err << (asked.what.request_id.empty()
+                       ? "recibo send: --request-id is needed: each operation of this provider has its own callback URL\n"
+                       : "recibo send: no secret of callback_urls is valid now\n");
+      return exit_wrong;
+    }
+    if (asked.what.public_url.empty())
+      asked.what.public_url = settings->callback_urls.base + receive::callback_path(asked.provider, token);
+  }
   const std::string url =
-      asked.to.empty() ? base_url(settings->callbacks) + "/callbacks/" + percent_encode(asked.provider) : asked.to;
+      asked.to.empty() ? base_url(settings->callbacks) + receive::callback_path(asked.provider, token) : asked.to;
   const auto to = parse_target(url);
   if (!to) {
     *ctx.err << "recibo send: --to wants http:// or https://host[:port]/path\n";
     return exit_wrong;
   }
-  const auto made = receive::compose(provider->second, asked.what, now());
+  const auto made = receive::compose(provider->second, asked.what, at);
   if (!made) {
     *ctx.err << "recibo send: " << made.error().detail << '\n';
     return exit_wrong;

@@ -128,6 +128,13 @@ json of(const provider& p) {
   out["mode"] = "full";
   out["answer_within"] = text(p.answer_within);
   if (p.silence_alert) out["silence_alert"] = text(*p.silence_alert);
+  if (p.callback_url) {
+    json methods = json::array();
+    if (p.callback_url->get) methods.push_back("GET");
+    if (p.callback_url->post) methods.push_back("POST");
+    out["callback_url"] = {{"methods", std::move(methods)},
+                           {"expires", p.callback_url->expires ? text(*p.callback_url->expires) : std::string("off")}};
+  }
   if (!p.public_url.empty()) out["public_url"] = p.public_url;
   if (p.public_url_forwarded) out["public_url"] = "forwarded";
   if (p.handshake) {
@@ -217,6 +224,8 @@ std::string effective_json(const settings& s) {
   out["record"] = {{"writers", s.record.writers}, {"batch", s.record.batch}, {"queue", s.record.queue}};
   out["outbox"] = {{"lease", text(s.outbox.lease)}};
   out["outbound"] = {{"ca", s.outbound.ca.empty() ? json() : json("(set)")}};
+  if (!s.callback_urls.base.empty())
+    out["callback_urls"] = {{"base", s.callback_urls.base}, {"secrets", names(s.callback_urls.keys)}};
   out["api"] = {{"tokens", json::array()}};
   for (const auto& t : s.tokens) out["api"]["tokens"].push_back(of(t));
   out["providers"] = json::object();

@@ -22,7 +22,7 @@ struct rules {
 
 class extract_reader {
  public:
-  extract_reader(reading& r, const verify::scheme* scheme) : r_(r), scheme_(scheme) {}
+  extract_reader(reading& r, const verify::scheme* scheme, bool minted) : r_(r), scheme_(scheme), minted_(minted) {}
 
   sources read(const field& f, const rules& how) {
     sources out;
@@ -118,16 +118,16 @@ class extract_reader {
   }
 
   void check_cover(const field& f, const rules& how, const source& s) {
-    // With scheme: none nothing is covered, which is said once and loudly where it is spelled.
+    // With scheme: none nothing is covered, which is said once and loudly where it is spelled; with callback-url the URL alone
+    // is what counts, as that name says.
     if (scheme_ == nullptr || scheme_->kind == verify::scheme_kind::none || covered(s)) return;
     const std::string_view what = s.from == source::place::header  ? "this header"
                                   : s.from == source::place::query ? "this query field"
                                                                    : "the body";
     const std::string why =
         std::string(f.name) + ": the signature does not cover " + std::string(what) + ", so anybody could change it; ";
-    if (how.meaning == use::identity) {
-      r_.error(f.at, why + "an identity outside the signature needs a minted callback URL or mode: hint, which are " +
-                         std::string(not_served_text));
+    if (how.meaning == use::identity && !minted_) {
+      r_.error(f.at, why + "an identity outside the signature needs a URL of each operation's own (callback_url: required)");
     } else if (!s.unsigned_accept) {
       r_.error(f.at, why + "write `unsigned: accept` beside it if that is meant");
     } else if (how.meaning == use::key && signs_in_parts()) {
@@ -137,6 +137,7 @@ class extract_reader {
 
   reading& r_;
   const verify::scheme* scheme_;
+  bool minted_;
 };
 
 // The provider's own delivery ID, where its scheme names one that is signed.
@@ -162,10 +163,10 @@ void default_key(reading& r, const section& s, const verify::scheme* scheme, ext
 
 }  // namespace
 
-void read_extract(reading& r, const field& f, const verify::scheme* scheme, extract& out) {
+void read_extract(reading& r, const field& f, const verify::scheme* scheme, bool minted, extract& out) {
   section s(r, f);
   if (!s.good()) return;
-  extract_reader read(r, scheme);
+  extract_reader read(r, scheme, minted);
   out.request_id = read.read(s.get("request_id"), {use::identity, false, false});
   out.reference = read.read(s.get("reference"), {use::identity, true, false});
   out.idempotency_key = read.read(s.get("idempotency_key"), {use::key, true, false});
@@ -179,9 +180,11 @@ void read_extract(reading& r, const field& f, const verify::scheme* scheme, extr
     const sources from = read.read(one.value, {});
     if (!from.empty()) out.result.emplace(std::string(one.name), from.front());
   }
-  if (!s.has("request_id") && !s.has("reference"))
+  if (!s.has("request_id") && !s.has("reference") && !minted)
     r.error(s.at(), "extract: request_id or reference is required: which operation a callback speaks of");
-  if (!s.has("idempotency_key")) default_key(r, s, scheme, out);
+  // Who signs nothing often numbers nothing: then the same bytes at the same URL are the same callback.
+  const bool by_bytes = minted && scheme != nullptr && scheme->name == "callback-url";
+  if (!s.has("idempotency_key") && !by_bytes) default_key(r, s, scheme, out);
   s.not_served("items");
   s.not_served("each");
 }

@@ -19,7 +19,7 @@ bool read_handshake_kind(reading& r, const field& f, handshake_kind& out) {
 void check_handshake_secrets(reading& r, const field& f, const provider& of, handshake_kind kind) {
   const std::string name(to_string(kind));
   if (of.verify.kind == verify::scheme_kind::none) {
-    r.error(f.at, "handshake: " + name + " is answered with the provider's secret, and scheme: none has none");
+    r.error(f.at, "handshake: " + name + " is answered with the provider's secret, and scheme: " + of.verify.name + " has none");
     return;
   }
   const auto& all = of.keys.secrets;

@@ -29,6 +29,7 @@ void read_all(reading& r, const document& text, settings& out) {
   read_record(r, s.get("record"), out);
   read_outbox(r, s.get("outbox"), out);
   read_outbound(r, s.get("outbound"), out);
+  read_callback_urls(r, s.get("callback_urls"), out);
   read_api(r, s.get("api"), out);
   read_retention(r, s.get("retention"), out);
   read_drain(r, s.get("drain"), out);

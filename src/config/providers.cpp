@@ -22,9 +22,13 @@ class provider_reader {
     const bool verified = verify && read_verify(r_, verify, where_.name, out_.verify, out_.keys, out_.key_source);
     const verify::scheme* scheme = verified ? &out_.verify : nullptr;
     if (scheme) apply_profile(scheme->name, out_);
+    field minted = s.get("callback_url");
+    if (!minted) minted.at = where_.at;
+    read_minted_url(r_, minted, settings_, out_);
     read_public_url(s, scheme);
     if (const field extract = s.require("extract", "where the values of a callback stand"))
-      read_extract(r_, extract, scheme, out_.extract);
+      read_extract(r_, extract, scheme, out_.callback_url.has_value(), out_.extract);
+    check_methods(minted);
     read_workflow(s);
     read_events(s);
     read_limits_by_state(s);
@@ -33,6 +37,8 @@ class provider_reader {
     read_order(s);
     read_times(s);
     read_handshake(r_, s.get("handshake"), scheme, out_);
+    if (out_.callback_url && out_.callback_url->get && out_.handshake)
+      r_.error(minted.at, "methods: GET brings callbacks or a handshake, not both; `handshake: none` leaves that unanswered");
     s.not_served("status");
     return std::move(out_);
   }
@@ -48,9 +54,18 @@ class provider_reader {
       read_http_url(r_, url, out_.public_url);
     }
     const bool needed = scheme != nullptr && scheme->needs_url();
-    if (needed && !s.has("public_url"))
+    // A minted URL is the one that the provider knows.
+    if (needed && !s.has("public_url") && !out_.callback_url)
       r_.error(where_.at,
                std::string(where_.name) + ": public_url is required: this scheme signs the URL as the provider knows it");
+  }
+
+  // A GET has no body: everything that it says stands in its query.
+  void check_methods(const field& minted) {
+    if (!out_.callback_url || !out_.callback_url->get) return;
+    const auto& event = out_.extract.event;
+    if (!event.empty() && event.front().from == source::place::json && !out_.callback_url->post)
+      r_.error(minted.at, "methods: a GET has no JSON, and extract.event stands there; take {query: ...}");
   }
 
   void read_workflow(section& s) {

@@ -62,7 +62,7 @@ bool read_preset(reading& r, section& s, const field& f, const std::string& name
     return (scheme.kind != verify::scheme_kind::http_signatures || read_http_scheme(r, s, scheme)) && good;
   }
   s.ignore_rest();
-  std::vector<std::string_view> known = {"none"};
+  std::vector<std::string_view> known = {"none", "callback-url"};
   for (const auto& one : own_kinds) known.push_back(one.word);
   for (const auto& [preset, unused] : presets) known.push_back(preset);
   r.error(f.at, "scheme: there is none named " + found(*f.value) + (f.value->expanded ? "" : did_you_mean(name, known)));
@@ -144,17 +144,20 @@ bool read_verify(reading& r, const field& f, std::string_view provider, verify::
   if (word && !read_text(r, word, name, 63)) good = false;
   if (s.has("scheme") && !word) good = false;
 
-  if (good && name == "none") {
+  if (good && (name == "none" || name == "callback-url")) {
     scheme = {};
-    scheme.name = "none";
+    scheme.name = name;
     scheme.kind = verify::scheme_kind::none;
     refuse_own_keys(r, s, name);
     for (const auto key : {"secrets", "fetch", "tolerance"}) {
       s.get(key);
       if (s.has(key))
-        r.error(s.key_at(key), std::string(key) + ": scheme: none verifies nothing and takes no " + std::string(key));
+        r.error(s.key_at(key), std::string(key) + ": scheme: " + name +
+                                   (name == "none" ? " verifies nothing" : " verifies no signature") + " and takes no " +
+                                   std::string(key));
     }
-    r.warn(word.at, "scheme: none; whoever reaches the listener can send callbacks as " + std::string(provider));
+    if (name == "none")
+      r.warn(word.at, "scheme: none; whoever reaches the listener can send callbacks as " + std::string(provider));
     return true;
   }
   if (!(good && name == "http-message-signatures")) {

@@ -15,6 +15,7 @@ void read_database(reading& r, const field& f, settings& out);
 void read_record(reading& r, const field& f, settings& out);
 void read_outbox(reading& r, const field& f, settings& out);
 void read_outbound(reading& r, const field& f, settings& out);
+void read_callback_urls(reading& r, const field& f, settings& out);
 void read_retention(reading& r, const field& f, settings& out);
 void read_drain(reading& r, const field& f, settings& out);
 void read_log(reading& r, const field& f, settings& out);
@@ -22,12 +23,17 @@ void read_tracing(reading& r, const field& f, settings& out);
 void read_api(reading& r, const field& f, settings& out);
 // Puts the built-in workflow `default` beside those of the file, unless the file has one of that name.
 void read_workflows(reading& r, const field& f, settings& out);
-// Need the workflows and the retention. `workflows_in_file`: also those that were refused, so that nothing is said twice.
+// Need the workflows, the retention and the callback URLs. `workflows_in_file`: also those that were refused, so that nothing is
+// said twice.
 void read_providers(reading& r, const field& f, const std::vector<std::string_view>& workflows_in_file, settings& out);
 void read_destinations(reading& r, const field& f, settings& out);
 
+// `callback_url` of one provider, which `verify: {scheme: callback-url}` implies.
+void read_minted_url(reading& r, const field& f, const settings& so_far, provider& out);
+
 // `extract` of one provider. `scheme` is nullptr when `verify` could not be read; then nothing is said of what it covers.
-void read_extract(reading& r, const field& f, const verify::scheme* scheme, extract& out);
+// `minted`: each operation has a callback URL of its own, which names it.
+void read_extract(reading& r, const field& f, const verify::scheme* scheme, bool minted, extract& out);
 
 // `limit: {after, event}` or `limit: none`; false when a problem was reported.
 bool read_limit(reading& r, const field& f, std::optional<transition::limit>& out);

@@ -126,6 +126,16 @@ std::optional<std::string> from_base64(std::string_view text) {
   return decode(text, base64_values);
 }
 
+std::string to_base64url(std::string_view bytes) {
+  auto text = to_base64(bytes);
+  text.erase(text.find_last_not_of('=') + 1);
+  for (char& c : text) {
+    if (c == '+') c = '-';
+    if (c == '/') c = '_';
+  }
+  return text;
+}
+
 std::optional<std::string> from_base64url(std::string_view text) {
   if (text.ends_with('=') && !strip_padding(text)) return std::nullopt;
   return decode(text, base64url_values);

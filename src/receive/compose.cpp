@@ -58,10 +58,11 @@ class composer {
     fill();
     for (const content_part& part : how_.verify.content) make_up(part);
     if (problem_) return std::move(*problem_);
-    out_.method = "POST";
+    out_.method = is_get() ? "GET" : "POST";
     if (auto fine = write_body(); !fine) return fine.error();
-    out_.headers.insert(out_.headers.begin(),
-                        {"Content-Type", form_.empty() ? "application/json" : "application/x-www-form-urlencoded"});
+    if (!is_get())
+      out_.headers.insert(out_.headers.begin(),
+                          {"Content-Type", form_.empty() ? "application/json" : "application/x-www-form-urlencoded"});
     if (auto fine = sign(); !fine) return fine.error();
     return std::move(out_);
   }
@@ -71,7 +72,8 @@ class composer {
 
   void fill() {
     const config::extract& at = how_.extract;
-    put_given("request_id", at.request_id, what_.request_id);
+    // The URL says it, where each operation has its own.
+    if (!how_.callback_url || !at.request_id.empty()) put_given("request_id", at.request_id, what_.request_id);
     put_given("event", at.event, word_of(what_.event));
     put_given("reference", at.reference, what_.reference);
     put_given("amount", at.amount, what_.amount);
@@ -102,6 +104,8 @@ class composer {
     const auto meant = std::find_if(how_.events.begin(), how_.events.end(), [&](const auto& e) { return e.second == event; });
     return meant == how_.events.end() ? event : meant->first;
   }
+
+  bool is_get() const noexcept { return how_.callback_url && !how_.callback_url->post; }
 
   void put_given(const char* field, const config::sources& to, const std::string& text) {
     if (!text.empty()) put_first(field, to, json(text));
@@ -179,6 +183,9 @@ class composer {
     if (problem_) return std::move(*problem_);
     if (what_.body) {
       out_.body = *what_.body;
+    } else if (is_get()) {
+      if (!document_.is_null()) return wrong("this provider has sources in JSON, and a GET has no body");
+      if (!form_.empty()) out_.query += (out_.query.empty() ? "" : "&") + form_;
     } else if (!form_.empty() && !document_.is_null()) {
       return wrong("this provider has sources in JSON and in a form: give the body");
     } else {

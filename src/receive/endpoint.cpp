@@ -5,6 +5,7 @@
 #include "recibo/http/problem.hpp"
 #include "recibo/observe/log.hpp"
 #include "recibo/receive/answers.hpp"
+#include "recibo/receive/callback_url.hpp"
 #include "recibo/receive/extract.hpp"
 #include "recibo/verify/signed_digest.hpp"
 #include "recibo/verify/verifier.hpp"
@@ -18,19 +19,39 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-http::response method_not_allowed(const char* allowed) {
-  auto out = http::problem(405, "method_not_allowed", std::string("This resource has ") + allowed + " only.");
+http::response method_not_allowed(const std::string& allowed) {
+  auto out = http::problem(405, "method_not_allowed", "This resource has " + allowed + " only.");
   out.headers.emplace_back("Allow", allowed);
+  return out;
+}
+
+// A GET that brings a callback: only at the URL of one operation, and only where the configuration says so. A HEAD never does.
+bool is_callback_by_get(const config::provider& from, const route& to, std::string_view method) {
+  return method == "GET" && !to.token.empty() && from.callback_url && from.callback_url->get;
+}
+
+bool takes(const config::provider& from, const route& to, std::string_view method) {
+  if (to.token.empty() || !from.callback_url) return takes_method(from, method);
+  if (method == "POST") return from.callback_url->post;
+  return is_callback_by_get(from, to, method) || takes_method(from, method);
+}
+
+std::string allowed_methods(const config::provider& from, const route& to) {
+  std::string out;
+  for (const char* method : {"GET", "HEAD", "POST"})
+    if (takes(from, to, method)) out.append(out.empty() ? "" : ", ").append(method);
   return out;
 }
 
 // The URL that the provider was given, with the query of this request. Nothing of it comes from Host or X-Forwarded-*, unless
 // the configuration says `forwarded`; then a request that came through no trusted proxy has none, and does not verify.
-std::string public_url(const config::provider& from, const http::request& whole) {
+std::string public_url(const config::settings& settings, const config::provider& from, const http::request& whole) {
   if (from.public_url_forwarded) {
     if (whole.origin.empty()) return {};
     return whole.origin + whole.path + (whole.query.empty() ? "" : '?' + whole.query);
   }
+  // Each operation's own begins with the configured base, too.
+  if (from.callback_url) return verify::called_url(settings.callback_urls.base + whole.path, whole.query);
   return verify::called_url(from.public_url, whole.query);
 }
 
@@ -74,7 +95,8 @@ std::optional<http::response> callbacks::refuse(const http::request& head, const
   }
   const auto from = now.providers.find(to.provider);
   if (from == now.providers.end()) return http::problem(error(permanent::unknown_provider, "No such provider is configured."));
-  if (!takes_method(from->second, head.method)) return method_not_allowed(methods_of(from->second));
+  if (!to.token.empty() && !from->second.callback_url) return http::problem(404, "not_found", "There is nothing at this path.");
+  if (!takes(from->second, to, head.method)) return method_not_allowed(allowed_methods(from->second, to));
   if (!is_identity_coded(head.headers)) {
     auto out =
         http::problem(415, "unsupported_media_type", "The body must not be compressed: the signature covers what is sent.");
@@ -94,9 +116,25 @@ boost::asio::awaitable<http::response> callbacks::handle(http::request& whole) {
   if (to.what == route::resource::readyz) co_return parts_.health->readyz();
 
   const config::provider& from = settings->providers.find(to.provider)->second;
-  if (whole.method != "POST") {
+  const bool by_get = is_callback_by_get(from, to, whole.method);
+  const bool asks = whole.method != "POST" && !by_get;
+  std::optional<verify::callback_identity> meant;
+  // A question to the provider's common URL is answered as ever; everything else needs the URL of an operation.
+  if (from.callback_url && !(asks && to.token.empty())) {
+    result<verify::callback_identity> read = error(permanent::signature_missing, "this is no operation's callback URL");
+    if (!to.token.empty())
+      read = verify::verify_callback_token(settings->callback_urls.keys, from.name, to.token, parts_.clock());
+    if (!read) co_return refuse_signature(read.error(), whole, from);
+    meant = std::move(*read);
+  }
+  if (asks) {
     http::response told = answer_question(from, whole, parts_.clock());
     co_return shake(std::move(told), whole, from);
+  }
+  if (by_get) {
+    if (!whole.body.empty()) co_return http::problem(400, "unexpected_body", "A callback by GET says everything in its query.");
+    // What it says, and what is kept of it: the query is a form that stands elsewhere.
+    whole.body = whole.query;
   }
   const auto until = began + patience(from.answer_within);
   std::optional<verify::fetched_key> key;
@@ -105,7 +143,7 @@ boost::asio::awaitable<http::response> callbacks::handle(http::request& whole) {
     key = co_await fetch_key(whole, settings, from, until, refused);
     if (refused) co_return std::move(*refused);
   }
-  auto judged = judge(whole, settings, from, key ? &*key : nullptr);
+  auto judged = judge(whole, settings, from, key ? &*key : nullptr, meant ? &*meant : nullptr);
   if (auto* told = std::get_if<http::response>(&judged)) co_return std::move(*told);
   if (auto* hands = std::get_if<signed_handshake>(&judged)) {
     if (!hands->confirm_url.empty()) {
@@ -146,7 +184,7 @@ boost::asio::awaitable<std::optional<verify::fetched_key>> callbacks::fetch_key(
                                                                                 const config::provider& from,
                                                                                 steady::time_point until,
                                                                                 std::optional<http::response>& refusal) {
-  const std::string url = public_url(from, whole);
+  const std::string url = public_url(*settings, from, whole);
   const verify::signed_message signed_part{whole.method, url, whole.query, whole.headers, whole.body};
   auto needed = verify::which_key(from.verify, signed_part, from.keys, parts_.clock());
   if (!needed) {
@@ -167,10 +205,10 @@ boost::asio::awaitable<std::optional<verify::fetched_key>> callbacks::fetch_key(
 
 std::variant<http::response, signed_handshake, record::callback> callbacks::judge(
     http::request& whole, std::shared_ptr<const config::settings> settings, const config::provider& from,
-    const verify::fetched_key* fetched) {
+    const verify::fetched_key* fetched, const verify::callback_identity* meant) {
   const auto began = steady::now();
   const sys_micros at = parts_.clock();
-  const std::string url = public_url(from, whole);
+  const std::string url = public_url(*settings, from, whole);
   const verify::signed_message signed_part{whole.method, url, whole.query, whole.headers, whole.body};
   auto secret_name = verify::verify(from.verify, signed_part, from.keys, at, fetched);
   parts_.counts->stage(from.name, "verify", steady::now() - began);
@@ -194,10 +232,12 @@ std::variant<http::response, signed_handshake, record::callback> callbacks::judg
     return refuse_record(error(transient::over_rate, "Over the rate that is configured for this provider."), known, from);
   }
   if (!secret_name->empty()) parts_.counts->secret_used(from.name, *secret_name, at);
+  if (meant) parts_.counts->secret_used(from.name, recorded_name(meant->secret_name), at);
   if (auto hands = answer_signed(from, whole, *secret_name)) return std::move(*hands);
 
   record::callback out;
   if (takes_unsigned_key(from)) out.signed_digest = verify::signed_digest(from.verify, signed_part);
+  if (meant) out.request_id = meant->request_id;
   extract(from, whole, out);
   if (out.event == "ignore" && !out.unprocessable) {
     parts_.counts->callback(from.name, transition::to_string(transition::disposition::ignored));
@@ -209,9 +249,11 @@ std::variant<http::response, signed_handshake, record::callback> callbacks::judg
   out.received_at = at;
   out.peer = whole.peer;
   out.trace_id = whole.trace_id;
-  out.secret_name = std::move(*secret_name);
+  // The URL is what verified it, where nothing is signed.
+  out.secret_name = meant && secret_name->empty() ? recorded_name(meant->secret_name) : std::move(*secret_name);
   // Nobody signs it: what PostgreSQL could not hold as text is left out rather than in the way of the callback.
   if (const auto type = http::find_header(whole.headers, "content-type"); type && is_utf8(*type)) out.content_type = *type;
+  if (whole.method == "GET") out.content_type = "application/x-www-form-urlencoded";
   out.body = std::move(whole.body);
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace recibo::receive {
 namespace {
@@ -61,6 +62,11 @@ class extraction {
     bytes.add(out_.currency).add(out_.request_id).add(std::to_string(out_.references.size()));
     for (const std::string& reference : out_.references) bytes.add(reference);
     bytes.add(out_.result);
+    // Only where there are some: what was claimed before they were looked at keeps its digest.
+    if (out_.named_instead || !out_.unproven_references.empty()) {
+      bytes.add(out_.named_instead);
+      for (const std::string& reference : out_.unproven_references) bytes.add(reference);
+    }
     return sha256(bytes.bytes());
   }
 
@@ -113,6 +119,7 @@ class extraction {
   }
 
   void identity() {
+    const std::string by_url = std::exchange(out_.request_id, {});
     for (const config::source& one : how_.extract.request_id) {
       auto id = identifier(one, "request_id");
       if (!id) continue;
@@ -128,12 +135,22 @@ class extraction {
       if (!reference) continue;
       if (auto fine = check_alias(*reference, "reference"); !fine) {
         fault(std::move(fine.error()));
-      } else if (std::find(out_.references.begin(), out_.references.end(), *reference) == out_.references.end()) {
-        out_.references.push_back(std::move(*reference));
+        continue;
       }
+      auto& known = is_proven(one) ? out_.references : out_.unproven_references;
+      if (std::find(known.begin(), known.end(), *reference) == known.end()) known.push_back(std::move(*reference));
+    }
+    if (!by_url.empty()) {
+      if (!out_.request_id.empty() && out_.request_id != by_url) out_.named_instead = std::move(out_.request_id);
+      out_.request_id = by_url;
     }
     if (out_.request_id.empty() && out_.references.empty())
       fault({permanent::missing_field, "request_id, reference: both absent or blank"});
+  }
+
+  // The token of a URL speaks for its operation alone: a reference beside it could be any other's, unless that is signed.
+  bool is_proven(const config::source& one) const noexcept {
+    return !how_.callback_url || (!one.unsigned_accept && how_.verify.kind != verify::scheme_kind::none);
   }
 
   void key() {

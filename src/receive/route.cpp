@@ -19,16 +19,20 @@ std::string_view trim(std::string_view text) noexcept {
 }  // namespace
 
 route find_route(std::string_view path) {
-  if (path == "/livez") return {route::resource::livez, {}};
-  if (path == "/readyz") return {route::resource::readyz, {}};
+  if (path == "/livez") return {route::resource::livez, {}, {}};
+  if (path == "/readyz") return {route::resource::readyz, {}, {}};
   constexpr std::string_view prefix = "/callbacks/";
   if (!path.starts_with(prefix)) return {};
   path.remove_prefix(prefix.size());
   if (path.ends_with('/')) path.remove_suffix(1);
-  if (path.empty() || path.find('/') != std::string_view::npos) return {};
-  auto provider = http::percent_decode(path);
-  if (!provider) return {};
-  return {route::resource::callback, std::move(*provider)};
+  const std::size_t slash = path.find('/');
+  auto provider = http::percent_decode(path.substr(0, slash));
+  if (!provider || provider->empty()) return {};
+  if (slash == std::string_view::npos) return {route::resource::callback, std::move(*provider), {}};
+  // Compared as it stands: only base64url is a token, which no sender has a reason to encode.
+  const std::string_view token = path.substr(slash + 1);
+  if (token.empty() || token.find('/') != std::string_view::npos) return {};
+  return {route::resource::callback, std::move(*provider), std::string(token)};
 }
 
 bool is_identity_coded(const http::header_list& headers) {

@@ -14,10 +14,11 @@ struct route {
     unknown,
     livez,
     readyz,
-    callback,  // POST /callbacks/{provider}; a slash behind it is the same resource
+    callback,  // /callbacks/{provider} or /callbacks/{provider}/{token}; a slash behind it is the same resource
   };
   resource what = resource::unknown;
   std::string provider;  // decoded
+  std::string token;     // as it stands; empty: none
 };
 
 // Nothing is normalised: empty segments, dots and the like lead nowhere.

@@ -83,6 +83,7 @@ transition::decision batch::judge(const callback& c, operation_in_hand& o) {
 }
 
 bool batch::teaches(const callback& c, operation_in_hand& o) {
+  if (c.named_instead) return false;
   if (taken_reference(c.references, o)) return false;
   const auto outcome = judge(c, o).outcome;
   return outcome != disposition::duplicate && outcome != disposition::conflict;
@@ -108,7 +109,13 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   std::string review_word(transition::to_string(decided.why_review));
   const transition::move* taken = decided.taken;
   std::string detail;
-  if (const auto foreign = taken_reference(c.references, *o)) {
+  if (c.named_instead) {
+    // Whoever has the URL of one operation speaks of it alone; what he says of another is nothing that either may be moved by.
+    outcome_word = disposition::review;
+    review_word = "identity_mismatch";
+    taken = nullptr;
+    detail = "the callback names another operation than the one whose callback URL it came to";
+  } else if (taken_reference(c.references, *o) || taken_reference(c.unproven_references, *o)) {
     // A second claim of a reference on a callback is for a person to untangle (R34): nothing is applied.
     outcome_word = disposition::review;
     review_word = "alias_taken";
@@ -226,7 +233,9 @@ void batch::decide_unmatched(const callback& c, verdict& v) {
     return;
   }
   v.outcome.request_id = c.request_id;
-  switch (c.provider->unmatched) {
+  // It speaks of an operation that is not here and names another: there is nobody whom it could wait for.
+  const auto policy = c.named_instead ? config::unmatched::reject : c.provider->unmatched;
+  switch (policy) {
     case config::unmatched::ignore:
       v.is = verdict::kind::decided;
       v.outcome.disposition = disposition::ignored;

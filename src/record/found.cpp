@@ -30,6 +30,7 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
         continue;
       }
       for (const auto& r : c->references) aliases_.push_back({c->provider->name, r});
+      for (const auto& r : c->unproven_references) aliases_.push_back({c->provider->name, r});
       if (c->provider->unmatched == config::unmatched::register_)
         for (auto& name : names_of(*c)) meeting_.push_back(std::move(name));
       if (!c->request_id.empty()) {

@@ -65,6 +65,12 @@ enum class role {
 };
 std::string_view to_string(role r) noexcept;
 
+// Callback URLs that belong to one operation each (R42, verify/callback_token.hpp).
+struct callback_urls {
+  std::string base;      // what stands before "/callbacks/…" in the world: no slash at its end; empty: none are made
+  verify::keyring keys;  // what tokens are made with, current first
+};
+
 struct token {
   std::string name;
   config::role role = role::reader;
@@ -133,6 +139,12 @@ enum class content_rule {
   bytes,   // the whole body
 };
 
+// Whether each operation of a provider has a callback URL of its own, and nothing else is accepted (R42).
+struct minted_url {
+  bool get = false, post = true;                            // methods that bring callbacks
+  std::optional<std::chrono::seconds> expires{90 * 86400};  // after the registration; nullopt: never
+};
+
 struct provider {
   std::string name;
   verify::scheme verify;
@@ -143,6 +155,7 @@ struct provider {
   std::map<std::string, std::string, std::less<>> events;
   std::string workflow;
   config::unmatched unmatched = unmatched::park;
+  std::optional<minted_url> callback_url;
   config::answers answers;
   std::optional<config::rate> rate;
   content_rule content = content_rule::fields;
@@ -195,6 +208,7 @@ struct settings {
   config::record record;
   config::outbox outbox;
   config::outbound outbound;
+  config::callback_urls callback_urls;
   std::vector<token> tokens;
   std::map<std::string, provider, std::less<>> providers;
   // Shared, because operations in flight keep the table they were read with.

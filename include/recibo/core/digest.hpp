@@ -23,6 +23,8 @@ std::optional<std::string> from_hex(std::string_view text);
 std::string to_base64(std::string_view bytes);
 // Strict: the standard alphabet, right padding, right length, no blanks, no stray bits (policy strict-base64).
 std::optional<std::string> from_base64(std::string_view text);
+// The URL alphabet, without padding.
+std::string to_base64url(std::string_view bytes);
 // Strict: the URL alphabet; padding may be absent, but not wrong.
 std::optional<std::string> from_base64url(std::string_view text);
 

@@ -1,6 +1,6 @@
-// The callbacks listener: POST /callbacks/{provider}, bytes → verify → extract → record → answer, the verification requests of
-// providers that have some, and the health checks (contract sections 3 and 4). The one place on the public side that meets
-// foreign requests.
+// The callbacks listener: POST /callbacks/{provider} and /callbacks/{provider}/{token}, bytes → verify → extract → record →
+// answer, the verification requests of providers that have some, and the health checks (contract sections 3 and 4). The one place
+// on the public side that meets foreign requests.
 #pragma once
 
 #include "recibo/config/snapshot.hpp"
@@ -12,6 +12,7 @@
 #include "recibo/receive/rate.hpp"
 #include "recibo/receive/refusals.hpp"
 #include "recibo/record/work.hpp"
+#include "recibo/verify/callback_token.hpp"
 #include "recibo/verify/foreign_key.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -66,11 +67,13 @@ class callbacks : public http::service {
  private:
   std::optional<http::response> refuse(const http::request& head, const config::settings& now) const;
   // Verified and extracted, or a handshake, or the answer that needs no record.
-  // `fetched`: the key that the request names, or nullptr where its scheme has none to name.
+  // `fetched`: the key that the request names, or nullptr where its scheme has none to name. `meant`: the operation of the
+  // callback URL; nullptr where the provider has one URL for all.
   std::variant<http::response, signed_handshake, record::callback> judge(http::request& whole,
                                                                          std::shared_ptr<const config::settings> settings,
                                                                          const config::provider& from,
-                                                                         const verify::fetched_key* fetched);
+                                                                         const verify::fetched_key* fetched,
+                                                                         const verify::callback_identity* meant);
   // The key that this request needs and the configuration does not have; nullopt: none. `refusal` is filled with the answer
   // when it cannot be had: 401 where there is no such key, 503 where the provider could not be asked.
   boost::asio::awaitable<std::optional<verify::fetched_key>> fetch_key(const http::request& whole,

@@ -23,7 +23,10 @@ inline constexpr std::size_t result_max = 4096;
 // once is permanent::malformed_field (K10).
 //
 //   request_id       the first source that has a value; check_request_id
-//   reference        each source is a reference of its own; check_alias. Without either: permanent::missing_field
+//                    where out.request_id is set before, by the URL of one operation, that is the identity, and another
+//                    one in the request becomes named_instead
+//   reference        each source is a reference of its own; check_alias. Without either: permanent::missing_field.
+//                    Outside what authenticates the request it becomes one of unproven_references
 //   idempotency_key  every source is a part, in order; check_alias for each; an absent or blank one is
 //                    permanent::missing_field. Not configured: the SHA-256 of the raw body
 //   event            the first source that has a value; absent or blank: permanent::missing_field

@@ -36,6 +36,11 @@ struct callback {
   // What was extracted; empty where it was absent or not configured.
   std::string request_id;
   std::vector<std::string> references;
+  // References that stand outside what authenticates the callback: they must not be another operation's, and nothing is
+  // learned of them.
+  std::vector<std::string> unproven_references;
+  // Set where the callback URL is of one operation and the callback names another: nothing of it is applied.
+  std::optional<std::string> named_instead;
   std::string key;        // canonical bytes of the composite key (length-prefixed fields), never empty for a good callback
   std::string key_text;   // the same for people: parts joined by " / "
   std::string event_raw;  // the provider's word

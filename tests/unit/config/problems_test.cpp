@@ -392,11 +392,11 @@ INSTANTIATE_TEST_SUITE_P(
         bad{"UnsignedIdentity",
             "extract: {request_id: ^{header: X-Request, unsigned: accept}, idempotency_key: /key, event: /type}",
             {"request_id: the signature does not cover this header, so anybody could change it; an identity outside the "
-             "signature needs a minted callback URL or mode: hint, which are not served by this version"}},
+             "signature needs a URL of each operation's own (callback_url: required)"}},
         bad{"UnsignedReference",
             "extract: {reference: [/ref, ^{query: ref}], idempotency_key: /key, event: /type}",
             {"reference: the signature does not cover this query field, so anybody could change it; an identity outside the "
-             "signature needs a minted callback URL or mode: hint, which are not served by this version"}},
+             "signature needs a URL of each operation's own (callback_url: required)"}},
         bad{"TwoPlaces",
             "extract: {^request_id: {json: /a, form: b}, idempotency_key: /key, event: /type}",
             {"request_id: a source has exactly one of json, header, query and form"}},
