@@ -126,6 +126,33 @@ for (const kind of ['haproxy', 'nginx']) {
     }
   });
 
+  test(`${kind}: the recorded peer is the sender, by X-Forwarded-For from a trusted proxy alone`, async () => {
+    // Each has 127.0.0.1, where it calls from, and the sender has an address of its own.
+    const file = recibo.write({ ...recibo.config, listen: { ...recibo.config.listen, trusted_proxies: ['127.0.0.1/32'] } }, `${recibo.configFile}.trusting`);
+    const trusting = await recibo.serve({ env: { RECIBO_CONFIG: file } });
+    recibo.service = reading;
+    const fronts = [await Balancer.start(kind, [trusting.callbacks, trusting.callbacks]), await Balancer.start(kind, [reading.callbacks, reading.callbacks])];
+    const sender = '127.0.0.77';
+    const peerOf = async (port, said) => {
+      const id = freshId();
+      const request = recibo.request('p1', callbackBody(id, 'evt'));
+      const headers = said ? [...request.headers, ['X-Forwarded-For', said], ['Forwarded', `for=${said}`]] : request.headers;
+      const answer = await exchange(port, { ...request, headers }, { from: sender });
+      assert.equal(answer.status, 200, answer.text);
+      return (await recibo.deliveries(id))[0].peer;
+    };
+    try {
+      for (const front of fronts) await until(`${kind} knows it`, async () => (await exchange(front.port, { method: 'GET', target })).status === 405);
+      assert.equal(await peerOf(fronts[0].port), sender);
+      assert.equal(await peerOf(fronts[0].port, '203.0.113.9'), sender, 'what the sender says of himself goes no further');
+      assert.equal(await peerOf(trusting.callbacks, '203.0.113.9'), sender, 'who is no trusted proxy speaks for nobody');
+      assert.equal(await peerOf(fronts[1].port), '127.0.0.1', 'without trusted_proxies nobody is believed');
+    } finally {
+      for (const front of fronts) await front.stop();
+      await trusting.stop();
+    }
+  });
+
   test(`${kind}: replicas are rolled under load`, { timeout: 120_000 }, async (t) => {
     const senders = new Senders({ recibo, port: balancer.port, provider: 'p1', perSecond }).start();
     t.after(() => senders.stop());

@@ -85,9 +85,10 @@ export class RawConnection {
     });
   }
 
-  static open(port, { host = '127.0.0.1', timeout = 5_000 } = {}) {
+  // `from`: the address of ours that it comes from; any of 127.0.0.0/8 will do.
+  static open(port, { host = '127.0.0.1', from, timeout = 5_000 } = {}) {
     return new Promise((resolve, reject) => {
-      const socket = connect({ host, port, noDelay: true });
+      const socket = connect({ host, port, noDelay: true, ...(from ? { localAddress: from } : {}) });
       const timer = setTimeout(() => socket.destroy(new Error(`no connection to port ${port} within ${timeout} ms`)), timeout);
       socket.once('error', (error) => {
         clearTimeout(timer);
@@ -229,8 +230,8 @@ export class RawConnection {
 }
 
 // One request on a connection of its own.
-export async function exchange(port, request, { timeout = 15_000 } = {}) {
-  const connection = await RawConnection.open(port);
+export async function exchange(port, request, { from, timeout = 15_000 } = {}) {
+  const connection = await RawConnection.open(port, { from });
   try {
     connection.write(requestBytes(request));
     return await connection.response({ method: request.method ?? 'POST', timeout });
