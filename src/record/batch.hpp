@@ -48,6 +48,8 @@ class batch final : public plan {
   transition::decision judge(const callback& c, operation_in_hand& o);
   // Who holds its key, or, where the signature does not cover the key, what the signature covers; nullptr: nobody.
   storage::key_row* claim_of(const callback& c, operation_in_hand& o);
+  // The conflict that the same signed bytes are already, where the signature does not cover the key; nullptr: none.
+  review_in_hand* conflict_of(const callback& c, operation_in_hand& o);
   // Whether its references may be learned: not from what merges nothing, a conflict or a repetition (K04). What a person
   // has to look at is authentic all the same: whose reference it is may be believed before what it says.
   bool teaches(const callback& c, operation_in_hand& o);
@@ -59,7 +61,7 @@ class batch final : public plan {
   void decide_unregistered(const callback& c, verdict& v, bool of_another_provider);
   void decide_duplicate(const callback& c, operation_in_hand& o, storage::key_row& claim, verdict& v,
                         const storage::parked_row* waited);
-  void decide_conflict(const callback& c, operation_in_hand& o, const storage::key_row& claim, verdict& v,
+  void decide_conflict(const callback& c, operation_in_hand& o, const storage::key_row* claim, verdict& v,
                        const storage::parked_row* waited);
   void decide_registration(const registration& r, verdict& v);
   void decide_event(const event& e, verdict& v);

@@ -63,9 +63,26 @@ storage::key_row* batch::claim_of(const callback& c, operation_in_hand& o) {
   return by_key == o.keys.end() ? nullptr : &by_key->second;
 }
 
+// What was signed was refused as a conflict before, under whatever key: that nobody has used this one changes nothing.
+review_in_hand* batch::conflict_of(const callback& c, operation_in_hand& o) {
+  if (!c.signed_digest) return nullptr;
+  const std::string kind(transition::to_string(transition::review_kind::conflict));
+  for (auto at = found_.reviews.lower_bound({o.row.id, kind, sha256_digest{}, std::string()}); at != found_.reviews.end(); ++at) {
+    if (std::get<0>(at->first) != o.row.id || std::get<1>(at->first) != kind) break;
+    if (at->second.row.signed_digest == c.signed_digest) return &at->second;
+  }
+  return nullptr;
+}
+
 transition::decision batch::judge(const callback& c, operation_in_hand& o) {
   std::optional<transition::claim> earlier;
-  if (const auto* claim = claim_of(c, o)) earlier = transition::claim{claim->content_digest};
+  const auto* const claim = claim_of(c, o);
+  if ((claim == nullptr || claim->signed_digest != c.signed_digest) && conflict_of(c, o) != nullptr) {
+    transition::decision again;
+    again.outcome = disposition::conflict;
+    return again;
+  }
+  if (claim != nullptr) earlier = transition::claim{claim->content_digest};
   transition::subject now;
   now.state = o.row.state;
   now.watermark_at = o.row.watermark_at;
@@ -103,7 +120,7 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   const auto decided = judge(c, *o);
 
   if (decided.outcome == disposition::duplicate) return decide_duplicate(c, *o, *claim, v, waited);
-  if (decided.outcome == disposition::conflict) return decide_conflict(c, *o, *claim, v, waited);
+  if (decided.outcome == disposition::conflict) return decide_conflict(c, *o, claim, v, waited);
 
   auto outcome_word = decided.outcome;
   std::string review_word(transition::to_string(decided.why_review));
@@ -162,7 +179,7 @@ void batch::decide_duplicate(const callback& c, operation_in_hand& o, storage::k
   v.outcome.body = claim.answer_body;
 }
 
-void batch::decide_conflict(const callback& c, operation_in_hand& o, const storage::key_row& claim, verdict& v,
+void batch::decide_conflict(const callback& c, operation_in_hand& o, const storage::key_row* claim, verdict& v,
                             const storage::parked_row* waited) {
   const auto shape = config::shape_of(c.provider->answers, disposition::conflict);
   const std::string kind(transition::to_string(transition::review_kind::conflict));
@@ -172,14 +189,17 @@ void batch::decide_conflict(const callback& c, operation_in_hand& o, const stora
   v.outcome.body = shape.body;
   v.outcome.detail = "the key was used before with other content; the first stands";
   // The same content again is the same conflict: a count, and the same answer (matrix of contract section 4).
-  if (const auto known = found_.reviews.find({o.row.id, kind, c.content_digest, c.key}); known != found_.reviews.end()) {
-    ++known->second.times;
-    v.outcome.delivery = known->second.row.delivery;
+  const auto by_key = found_.reviews.find({o.row.id, kind, c.content_digest, c.key});
+  auto* known = by_key == found_.reviews.end() ? nullptr : &by_key->second;
+  if (auto* by_content = conflict_of(c, o)) known = by_content;
+  if (known != nullptr) {
+    ++known->times;
+    v.outcome.delivery = known->row.delivery;
     if (waited) record_delivery(c, o, to_string(disposition::conflict), shape.status, c.id, nullptr, waited);
     return;
   }
   record_delivery(c, o, to_string(disposition::conflict), shape.status, c.id, nullptr, waited);
-  open_review(c, o, kind, &claim, v.outcome.detail);
+  open_review(c, o, kind, claim, v.outcome.detail);
   v.outcome.delivery = c.id;
 }
 
@@ -339,6 +359,7 @@ void batch::open_review(const callback& c, operation_in_hand& o, std::string_vie
   if (first) {
     r.first_delivery = first->delivery;
     r.first_digest = first->content_digest;
+    r.signed_digest = c.signed_digest;
   }
   r.detail = detail;
   r.state = o.row.state;
@@ -352,6 +373,7 @@ void batch::open_review(const callback& c, operation_in_hand& o, std::string_vie
   known.digest = c.content_digest;
   known.key = r.key;
   known.delivery = c.id;
+  known.signed_digest = r.signed_digest;
   // The same content may have opened the same review under another key: then it is the same exception, seen again.
   const auto [it, fresh] = found_.reviews.emplace(std::tuple{o.row.id, std::string(kind), c.content_digest, std::string(r.key)},
                                                   review_in_hand{std::move(known), 0});

@@ -200,7 +200,7 @@ void found::plan_next_look() {
       if (c->signed_digest) signed_names_.push_back({o->row.id, *c->signed_digest});
       const bool may_conflict = c->request_id.empty() || c->signed_digest ||
                                 (claim != o->keys.end() && claim->second.content_digest != c->content_digest);
-      if (may_conflict || o->row.review_open) conflicts_.push_back({o->row.id, c->content_digest});
+      if (may_conflict || o->row.review_open) conflicts_.push_back({o->row.id, c->content_digest, c->signed_digest});
     } else if (const auto* e = std::get_if<event>(w)) {
       miss(e->request_id);
       if (const auto* o = find(e->request_id)) {
@@ -234,7 +234,7 @@ void found::plan_parked_look() {
       if (!waits_for(p.row, o.row.provider, o.row.request_id)) continue;
       alias_keys_.push_back({o.row.id, p.row.key});
       if (p.row.signed_digest) signed_names_.push_back({o.row.id, *p.row.signed_digest});
-      conflicts_.push_back({o.row.id, p.row.content_digest});
+      conflicts_.push_back({o.row.id, p.row.content_digest, p.row.signed_digest});
     }
   }
 }

@@ -118,22 +118,23 @@ class found {
   std::vector<storage::review_name> conflicts_;
   std::vector<storage::identity_name> meeting_, learning_;
   std::vector<std::string_view> rematched_;
+  // What a statement of a look asked for, in the order in which its answers come.
   enum class look {
-    meet,
-    lock,
-    lock_alias,
-    aliases,
-    keys,
-    client_keys,
-    failed,
-    any_failed,
-    parked,
-    parked_of,
-    existing,
-    workflows,
-    alias_keys,
-    signed_keys,
-    reviews
+    meet,         // names that somebody else holds
+    lock,         // operations by request ID
+    lock_alias,   // operations by reference
+    aliases,      // what references mean
+    keys,         // idempotency keys, by request ID
+    client_keys,  // idempotency keys of the API
+    failed,       // failed callbacks of these bytes
+    any_failed,   // whether there are failed callbacks at all
+    parked,       // what waits under these names
+    parked_of,    // what waits for an operation that exists
+    existing,     // request IDs that are there, whoever holds them
+    workflows,    // tables that this replica has not read yet
+    alias_keys,   // idempotency keys, by operation
+    signed_keys,  // idempotency keys, by what was signed
+    reviews,      // reviews of the same content, or the same signed bytes
   };
   void take(look what, const postgres::rows& from);
   void take_keys();

@@ -13,6 +13,7 @@ park::park(std::vector<const work*> works) : verdicts_(works.size()) {
     const auto& c = std::get<callback>(*w);
     callbacks_.push_back(&c);
     auto& locks = locks_of_.emplace_back();
+    if (c.signed_digest) signed_.push_back({c.provider->name, *c.signed_digest});
     if (!c.request_id.empty()) {
       names_.push_back({{false, c.provider->name, c.request_id}, c.key});
       locks.push_back(names_.back().name.lock_key());
@@ -34,13 +35,19 @@ void park::append_first_look(storage::checked_pipeline& to) {
   storage::append_existing(to, request_ids_);
   storage::append_find_aliases(to, aliases_);
   storage::append_find_parked_keys(to, names_);
+  if (!signed_.empty()) storage::append_find_parked_signed(to, signed_);
 }
 
 void park::take_first_look(std::vector<postgres::rows>& answers, std::size_t at) {
   refused_ = storage::read_refused_locks(answers.at(at));
   existing_ = storage::read_existing(answers.at(at + 1));
   known_aliases_ = storage::read_aliases(answers.at(at + 2));
-  for (auto& row : storage::read_parked(answers.at(at + 3))) {
+  take_parked(storage::read_parked(answers.at(at + 3)));
+  if (!signed_.empty()) take_parked(storage::read_parked(answers.at(at + 4)));
+}
+
+void park::take_parked(std::vector<storage::parked_row> found) {
+  for (auto& row : found) {
     auto& rows = parked_[{row.provider, row.key}];
     // It comes once for each name and callback that asked for it.
     if (std::any_of(rows.begin(), rows.end(), [&](const auto& w) { return w.row.id == row.id; })) continue;
@@ -78,13 +85,26 @@ bool park::share_a_name(const callback& c, const storage::parked_row& p) {
                      [&](const auto& r) { return std::find(p.references.begin(), p.references.end(), r) != p.references.end(); });
 }
 
-void park::decide_one(const callback& c, verdict& v, sys_micros at) {
+park::waiting* park::known_as(const callback& c) {
+  // What was signed comes first: the key beside it is anybody's to write, and may be that of another callback.
+  if (c.signed_digest) {
+    for (auto& [name, rows] : parked_) {
+      if (name.first != c.provider->name) continue;
+      for (auto& w : rows)
+        if (w.row.signed_digest == c.signed_digest && share_a_name(c, w.row)) return &w;
+    }
+  }
   auto& rows = parked_[{c.provider->name, c.key}];
-  v.outcome.request_id = c.request_id;
   const auto same = std::find_if(rows.begin(), rows.end(), [&](const auto& w) {
     return w.row.content_digest == c.content_digest && share_a_name(c, w.row);
   });
-  if (same != rows.end()) {
+  return same == rows.end() ? nullptr : &*same;
+}
+
+void park::decide_one(const callback& c, verdict& v, sys_micros at) {
+  auto& rows = parked_[{c.provider->name, c.key}];
+  v.outcome.request_id = c.request_id;
+  if (auto* const same = known_as(c)) {
     ++same->times;
     v.outcome.disposition = transition::parse_disposition(same->row.disposition).value_or(disposition::parked);
     v.outcome.replayed = v.outcome.disposition == disposition::parked;
@@ -92,9 +112,12 @@ void park::decide_one(const callback& c, verdict& v, sys_micros at) {
     v.outcome.status = same->row.answer_status;
     if (v.outcome.replayed) {
       // Evidence of the repetition (R27), like a claimed key's.
-      if (same->row.duplicates + same->times <= duplicates_recorded_max)
-        record_delivery(c, to_string(disposition::duplicate), same->row.answer_status,
+      if (same->row.duplicates + same->times <= duplicates_recorded_max) {
+        callback again = c;
+        again.key = same->row.key;
+        record_delivery(again, to_string(disposition::duplicate), same->row.answer_status,
                         same->row.body_digest == c.body_digest ? same->row.id : c.id);
+      }
       v.outcome.body = config::shape_of(c.provider->answers, disposition::parked).body;
     } else {
       v.outcome.detail = "the key was used before with other content; the first stands";

@@ -37,6 +37,9 @@ class park final : public plan {
   };
   // Whether the two may speak of one operation: they share a name.
   static bool share_a_name(const callback& c, const storage::parked_row& p);
+  // What waits already and is this callback again: the same signed bytes, where the key is not signed, or key and content.
+  waiting* known_as(const callback& c);
+  void take_parked(std::vector<storage::parked_row> found);
   void decide_one(const callback& c, verdict& v, sys_micros at);
   void record_delivery(const callback& c, std::string_view disposition, int status, delivery_id payload);
 
@@ -44,6 +47,7 @@ class park final : public plan {
   std::vector<verdict> verdicts_;
   std::vector<std::vector<std::int64_t>> locks_of_;
   std::vector<storage::parked_name> names_;
+  std::vector<storage::signed_parked_name> signed_;
   std::vector<std::int64_t> locks_, refused_;
   std::vector<std::string_view> request_ids_;
   std::vector<storage::alias_name> aliases_;

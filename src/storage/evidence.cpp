@@ -35,18 +35,19 @@ const statement insert_notifications{
 
 const statement insert_reviews{
     "insert_reviews",
-    "INSERT INTO recibo.reviews (id, operation, kind, digest, key, delivery, first_delivery, first_digest, detail, state, owner, "
-    "opened_at, "
-    "last_seen_at) SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) "
-    "AS u(id, operation, kind, digest, key, delivery, first_delivery, first_digest, detail, state, owner, at)",
+    "INSERT INTO recibo.reviews (id, operation, kind, digest, key, delivery, first_delivery, first_digest, signed_digest, "
+    "detail, "
+    "state, owner, opened_at, last_seen_at) SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) "
+    "AS u(id, operation, kind, digest, key, delivery, first_delivery, first_digest, signed_digest, detail, state, owner, at)",
     {oid::uuid_array, oid::uuid_array, oid::text_array, oid::bytea_array, oid::bytea_array, oid::uuid_array, oid::uuid_array,
-     oid::bytea_array, oid::text_array, oid::text_array, oid::text_array, oid::timestamptz_array}};
+     oid::bytea_array, oid::bytea_array, oid::text_array, oid::text_array, oid::text_array, oid::timestamptz_array}};
 
 const statement find_reviews{"find_reviews",
-                             "SELECT r.id, r.operation, r.kind, r.digest, r.key, r.delivery, r.status = 'open' "
-                             "FROM unnest($1, $2) AS w(operation, digest) "
-                             "JOIN recibo.reviews r ON r.operation = w.operation AND r.digest = w.digest",
-                             {oid::uuid_array, oid::bytea_array}};
+                             "SELECT r.id, r.operation, r.kind, r.digest, r.key, r.delivery, r.status = 'open', r.signed_digest "
+                             "FROM unnest($1, $2, $3) AS w(operation, digest, signed_digest) "
+                             "JOIN recibo.reviews r ON r.operation = w.operation "
+                             "AND (r.digest = w.digest OR r.signed_digest = w.signed_digest)",
+                             {oid::uuid_array, oid::bytea_array, oid::bytea_array}};
 
 const statement repeat_reviews{"repeat_reviews",
                                "WITH changed AS (UPDATE recibo.reviews r SET count = r.count + u.times, last_seen_at = u.at "
@@ -135,11 +136,8 @@ void new_reviews::add(const review_row& r) {
   rows.next().add(r.key);
   rows.next().add(r.delivery.binary());
   add_id_or_null(rows.next(), r.first_delivery);
-  if (r.first_digest) {
-    rows.next().add(binary(*r.first_digest));
-  } else {
-    rows.next().add_null();
-  }
+  add_digest(rows.next(), r.first_digest);
+  add_digest(rows.next(), r.signed_digest);
   rows.next().add(r.detail);
   rows.next().add(r.state);
   rows.next().add(r.owner);
@@ -147,13 +145,14 @@ void new_reviews::add(const review_row& r) {
 }
 
 void append_find_reviews(checked_pipeline& to, const std::vector<review_name>& names) {
-  binary_array operations(oid::uuid), digests(oid::bytea);
+  binary_array operations(oid::uuid), digests(oid::bytea), signed_digests(oid::bytea);
   for (const auto& n : names) {
     operations.add(n.operation.binary());
     digests.add(binary(n.digest));
+    add_digest(signed_digests, n.signed_digest);
   }
   parameters with;
-  with.array(std::move(operations)).array(std::move(digests));
+  with.array(std::move(operations)).array(std::move(digests)).array(std::move(signed_digests));
   to.add(find_reviews, std::move(with));
 }
 
@@ -161,7 +160,7 @@ std::vector<known_review> read_reviews(const postgres::rows& from) {
   std::vector<known_review> out;
   for (int i = 0; i < from.size(); ++i)
     out.push_back({from.id<review_id>(i, 0), from.id<operation_id>(i, 1), from.string(i, 2), digest_at(from, i, 3),
-                   from.string(i, 4), from.id<delivery_id>(i, 5), from.boolean(i, 6)});
+                   from.string(i, 4), from.id<delivery_id>(i, 5), from.boolean(i, 6), digest_or_null(from, i, 7)});
   return out;
 }
 

@@ -38,6 +38,12 @@ const statement find_parked_keys{
     "AND i.key = w.key JOIN recibo.parked p ON p.id = i.parked ORDER BY p.id",
     {oid::text_array, oid::text_array, oid::text_array, oid::bytea_array}};
 
+const statement find_parked_signed{"find_parked_signed",
+                                   "SELECT " RECIBO_PARKED_COLUMNS
+                                   ", '', '' FROM unnest($1, $2) AS w(provider, digest) "
+                                   "JOIN recibo.parked p ON p.provider = w.provider AND p.signed_digest = w.digest ORDER BY p.id",
+                                   {oid::text_array, oid::bytea_array}};
+
 const statement find_parked_of{
     "find_parked_of",
     "SELECT " RECIBO_PARKED_COLUMNS
@@ -141,6 +147,17 @@ void append_find_parked_keys(checked_pipeline& to, const std::vector<parked_name
   parameters with;
   with.array(std::move(kinds)).array(std::move(providers)).array(std::move(identities)).array(std::move(keys));
   to.add(find_parked_keys, std::move(with));
+}
+
+void append_find_parked_signed(checked_pipeline& to, const std::vector<signed_parked_name>& names) {
+  binary_array providers(oid::text), digests(oid::bytea);
+  for (const auto& n : names) {
+    providers.add(n.provider);
+    digests.add(binary(n.digest));
+  }
+  parameters with;
+  with.array(std::move(providers)).array(std::move(digests));
+  to.add(find_parked_signed, std::move(with));
 }
 
 void append_find_parked_of(checked_pipeline& to, const std::vector<std::string_view>& request_ids) {

@@ -94,6 +94,25 @@ test('new signed bytes are a new callback, and a known key with them is a confli
   assert.equal(await state(id), 'on');
 });
 
+test('bytes that were a conflict stay one under a key that nobody has used', async () => {
+  const id = freshId();
+  await recibo.accepted(id, { provider: 'timeless', amount: undefined, currency: undefined });
+  assert.deepEqual(look(await signed('timeless', say(id, 'on', { n: 1 }))('d-1')), [200, 'applied', false]);
+  const off = signed('timeless', say(id, 'off', { n: 2 }));
+  const first = await off('d-1');
+  assert.deepEqual([first.status, first.json.code], [409, 'conflict']);
+  for (const key of ['d-2', 'd-3', 'd-1']) {
+    const again = await off(key);
+    assert.deepEqual([again.status, again.json.code, again.json.delivery_id], [409, 'conflict', first.json.delivery_id], key);
+  }
+  assert.equal(await state(id), 'on', 'nothing was applied');
+  const reviews = await recibo.sql("SELECT r.kind, r.count FROM recibo.reviews r JOIN recibo.operations o ON o.id = r.operation WHERE o.request_id = $1", [id]);
+  assert.deepEqual(reviews.map((r) => [r.kind, Number(r.count)]), [['conflict', 4]], 'one review, seen four times');
+  // Other bytes that say the same were never refused.
+  assert.deepEqual(look(await signed('timeless', say(id, 'off', { n: 3 }))('d-4')), [200, 'applied', false]);
+  assert.equal(await state(id), 'off');
+});
+
 test('a sender that signs its retry anew is known by its key', async () => {
   const id = freshId();
   await recibo.accepted(id, { provider: 'lamp', amount: undefined, currency: undefined });
@@ -157,6 +176,28 @@ test('the same holds for what waits for its operation', async () => {
   assert.equal(await state(id), 'off');
   await recibo.expectCounts(id, 2, 2, 0);
   assert.deepEqual(look(await on('d-4')), [200, 'applied', true]);
+  assert.equal(await state(id), 'off');
+});
+
+test('what waits is not driven out by a replay under its key, and a conflict that waits stays one', async () => {
+  const id = freshId();
+  const on = signed('timeless', say(id, 'on'));
+  const off = signed('timeless', say(id, 'off'));
+  const first = await on('d-1');
+  assert.deepEqual(look(first), [202, 'parked', false]);
+  // Somebody who has seen it sends it under the key that the next one will have.
+  const replay = await on('d-2');
+  assert.deepEqual([...look(replay), replay.json.delivery_id], [202, 'parked', true, first.json.delivery_id]);
+  assert.deepEqual(look(await off('d-2')), [202, 'parked', false], 'the next one is no conflict');
+  const scrap = signed('timeless', say(id, 'scrapped'));
+  const refused = await scrap('d-1');
+  assert.equal(refused.status, 409);
+  const again = await scrap('d-9');
+  assert.deepEqual([again.status, again.json.delivery_id], [409, refused.json.delivery_id]);
+  await recibo.accepted(id, { provider: 'timeless', amount: undefined, currency: undefined });
+  assert.equal(await state(id), 'off');
+  await recibo.expectCounts(id, 2, 2, 1);
+  assert.equal((await scrap('d-10')).status, 409, 'nor is it applied later');
   assert.equal(await state(id), 'off');
 });
 

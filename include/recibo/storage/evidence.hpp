@@ -54,6 +54,7 @@ struct review_row {
   delivery_id delivery;
   std::optional<delivery_id> first_delivery;
   std::optional<sha256_digest> first_digest;
+  std::optional<sha256_digest> signed_digest{};  // of a conflict whose key is not signed
   std::string_view detail, state, owner;
   sys_micros at{};
 };
@@ -63,10 +64,11 @@ struct new_reviews {
   void add(const review_row& r);
 };
 
-// Reviews that are there already for the same content: of any kind, open or resolved.
+// Reviews that are there already for the same content, or the same signed bytes: of any kind, open or resolved.
 struct review_name {
   operation_id operation;
   sha256_digest digest;
+  std::optional<sha256_digest> signed_digest{};
 };
 struct known_review {
   review_id id;
@@ -76,6 +78,7 @@ struct known_review {
   std::string key;
   delivery_id delivery;
   bool open = true;
+  std::optional<sha256_digest> signed_digest{};
 };
 void append_find_reviews(checked_pipeline& to, const std::vector<review_name>& names);
 std::vector<known_review> read_reviews(const postgres::rows& from);

@@ -59,6 +59,12 @@ struct parked_name {
   std::string_view key;
 };
 void append_find_parked_keys(checked_pipeline& to, const std::vector<parked_name>& names);
+// What is parked at any of these providers with what was signed, whatever its key.
+struct signed_parked_name {
+  std::string_view provider;
+  sha256_digest digest;
+};
+void append_find_parked_signed(checked_pipeline& to, const std::vector<signed_parked_name>& names);
 // What is parked for an operation that exists, under its request ID or one of its references.
 void append_find_parked_of(checked_pipeline& to, const std::vector<std::string_view>& request_ids);
 std::vector<parked_row> read_parked(const postgres::rows& from);

@@ -1,0 +1,2 @@
+DROP INDEX recibo.parked_signed;
+ALTER TABLE recibo.reviews DROP COLUMN signed_digest;
