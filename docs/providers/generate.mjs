@@ -37,7 +37,7 @@ function flow(value) {
 }
 
 // Schemes whose key is the provider's own and no secret.
-export const hasPublicKey = (scheme) => ['ed25519', 'ecdsa', 'rsa', 'plaid'].includes(scheme?.kind);
+export const hasPublicKey = (scheme) => ['ed25519', 'ecdsa', 'rsa', 'plaid', 'http-message-signatures'].includes(scheme?.kind);
 function variableOf(name, scheme) {
   const stem = name.toUpperCase().replaceAll('-', '_');
   if (hasPublicKey(scheme) && scheme.key?.certificate_url_header === undefined) return `${stem}_PUBLIC_KEY`;
@@ -50,7 +50,13 @@ export function configuration(name, profile, scheme) {
   const lines = minted ? ['callback_urls: {base: "https://hooks.example.com", secrets: ["${CALLBACK_URL_SECRET}"]}'] : [];
   lines.push('providers:', `  ${id}:`);
   const keys = profile.fetch ? { fetch: profile.fetch } : { secrets: [profile.secret_example ?? `\${${variableOf(name, scheme)}}`] };
-  lines.push(`    verify: ${flow({ scheme: name, ...keys })}`);
+  if (profile.keys) {
+    lines.push('    verify:', `      scheme: ${name}`);
+    const more = { ...keys, keys: profile.keys, required_components: profile.required_components };
+    for (const [key, value] of Object.entries(more)) lines.push(`      ${key}: ${flow(value)}`);
+  } else {
+    lines.push(`    verify: ${flow({ scheme: name, ...keys })}`);
+  }
   if (minted) lines.push('    callback_url: required');
   if (profile.public_url) lines.push(`    public_url: https://hooks.example.com/callbacks/${id}`);
   lines.push('    extract:');
@@ -158,7 +164,7 @@ export function index(pages) {
 // Every file of this folder that is made: name → text.
 export function pages() {
   const [presets, profiles] = [read('src/verify/presets.json'), read('src/config/provider_profiles.json')];
-  const served = Object.entries(profiles).filter(([, profile]) => !profile.later).map(([name, profile]) => ({ name, profile }));
+  const served = Object.entries(profiles).map(([name, profile]) => ({ name, profile }));
   served.sort((a, b) => a.profile.title.localeCompare(b.profile.title, 'en'));
   return new Map([['README.md', index(served)], ...served.map(({ name, profile }) => [`${name}.md`, page(name, profile, presets[name])])]);
 }

@@ -6,21 +6,11 @@
 namespace recibo::api {
 namespace {
 
-std::string_view word(config::unmatched u) noexcept {
-  switch (u) {
-    case config::unmatched::park: return "park";
-    case config::unmatched::reject: return "reject";
-    case config::unmatched::register_: return "register";
-    case config::unmatched::ignore: return "ignore";
-  }
-  return "";
-}
-
 boost::asio::awaitable<http::response> list_providers(inside&, call& of) {
   json_writer out;
   out.begin_object().key("data").begin_array();
   for (const auto& [name, p] : of.settings->providers) {
-    out.begin_object().text("name", name).text("workflow", p.workflow).text("unmatched", word(p.unmatched));
+    out.begin_object().text("name", name).text("workflow", p.workflow).text("unmatched", to_string(p.unmatched));
     out.key("events").begin_object();
     for (const auto& [said, event] : p.events) out.text(said, event);
     out.end_object();

@@ -84,6 +84,12 @@ void add_system(endpoint_table& to) {
       {204, "The same as 200, for providers that want it so.", any(), "*/*", {replayed}},
       {202, "Recorded: parked until its operation is registered, or not in the provider's map.", any(), "*/*", {replayed}},
   };
+  callback.answers.push_back({401,
+                              "The signature is missing, wrong, or outside the tolerance: the same words whatever is wrong with "
+                              "it. Providers that ask for no body (Xero's intent to receive) get none, and no content type.",
+                              component("Problem"),
+                              "application/problem+json",
+                              {}});
   // At the URL of one operation the same, by the methods that the provider's `callback_url` names.
   auto minted = callback;
   minted.path = "/callbacks/{provider}/{token}";
@@ -99,9 +105,10 @@ void add_system(endpoint_table& to) {
       "provider that asks by GET, as at the common URL.";
   to.endpoints.push_back(std::move(minted));
 
-  auto handshake = open(
-      "GET", "/callbacks/{provider}", "answerHandshake",
-      "The verification request of a provider that asks by GET. 403 for a wrong token, 400 for an unusable challenge.", nullptr);
+  auto handshake = open("GET", "/callbacks/{provider}", "answerHandshake",
+                        "The verification request of a provider that asks by GET. 403 (wrong_verify_token) for a wrong token, "
+                        "400 for an unusable challenge.",
+                        nullptr);
   handshake.tag = "callbacks";
   handshake.answers = {{200, "What the provider wants to hear: the challenge as text, or JSON made of it.", any(), "*/*", {}}};
   to.endpoints.push_back(std::move(handshake));

@@ -134,7 +134,7 @@ class replica {
         reloader_(*settings_, file, rotation_, [this](const config::settings& s) { taken(s); }),
         watching_(executor_, "look at secrets", std::chrono::seconds(1), [this] { return look_at_secrets(); }),
         upkeep_(executor_, {*settings_, pool_, recorder_, *health_, metrics_}),
-        client_(executor_, client_options(std::move(trust))),
+        client_(executor_, client_options(std::move(trust), *first)),
         keys_(executor_, send(), key_options()),
         callbacks_(executor_, options_of(*first, first->callbacks, "callbacks", metrics_), callbacks_service()),
         api_(executor_, options_of(*first, first->api, "api", metrics_), api_service()),
@@ -164,9 +164,10 @@ class replica {
     return [this](record::work what, steady_clock::time_point until) { return recorder_.record(std::move(what), until); };
   }
 
-  static http::client_options client_options(std::shared_ptr<const http::tls_trust> trust) {
+  static http::client_options client_options(std::shared_ptr<const http::tls_trust> trust, const config::settings& s) {
     http::client_options o;
     o.trust = std::move(trust);
+    o.connect_to.insert(s.outbound.connect_to.begin(), s.outbound.connect_to.end());
     return o;
   }
 
@@ -189,11 +190,14 @@ class replica {
     p.record = record();
     p.health = health_;
     p.counts = std::make_shared<counted>(metrics_);
-    p.fetch = [this](std::string url, steady_clock::time_point until) {
-      return fetch_confirmation(client_, std::move(url), until);
+    p.fetch = [this](const config::provider& from, std::string url, steady_clock::time_point until) {
+      return fetch_confirmation(client_, std::move(url), from.key_source.allow, until);
     };
     p.keys = [this](std::shared_ptr<const config::settings> s, const config::provider& from, verify::needed_key what,
-                    steady_clock::time_point until) { return keys_.get(std::move(s), from, std::move(what), until); };
+                    std::string peer, steady_clock::time_point until) {
+      return keys_.get(std::move(s), from, std::move(what), std::move(peer), until);
+    };
+    p.vouch = [this](std::string_view provider, std::string_view peer) { keys_.vouch(provider, peer); };
     p.refused = refusals_;
     return std::make_shared<receive::callbacks>(std::move(p));
   }

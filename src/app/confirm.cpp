@@ -6,7 +6,7 @@
 
 namespace recibo::app {
 
-boost::asio::awaitable<result<int>> fetch_confirmation(http::client& by, std::string url,
+boost::asio::awaitable<result<int>> fetch_confirmation(http::client& by, std::string url, std::vector<network> allow,
                                                        std::chrono::steady_clock::time_point until) {
   using std::chrono::milliseconds;
   const auto left = std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now());
@@ -19,6 +19,7 @@ boost::asio::awaitable<result<int>> fetch_confirmation(http::client& by, std::st
   rules.timeout = left;
   rules.connect_timeout = std::min(rules.connect_timeout, left);
   rules.cut_body = true;
+  rules.allow = std::move(allow);
   auto pending = by.send(std::move(what), std::move(rules));
   const auto answer = co_await std::move(pending);
   if (!answer) co_return answer.error();

@@ -11,7 +11,8 @@ bool needs_restart(const config::settings& now, const config::settings& next) {
   return !same_listener(now.callbacks, next.callbacks) || !same_listener(now.api, next.api) ||
          now.database.url.reveal() != next.database.url.reveal() || now.database.pool != next.database.pool ||
          now.record.writers != next.record.writers || now.record.batch != next.record.batch ||
-         now.record.queue != next.record.queue || now.outbound.ca != next.outbound.ca;
+         now.record.queue != next.record.queue || now.outbound.ca != next.outbound.ca ||
+         now.outbound.connect_to != next.outbound.connect_to;
 }
 
 }  // namespace
@@ -41,7 +42,10 @@ void reloader::look_at_secrets() {
 }
 
 void reloader::take_if_changed(config::loaded read) {
-  if (read.settings && read.settings->digest == settings_.get()->digest)
+  const bool same = read.settings && read.settings->digest == settings_.get()->digest;
+  // What was refused and went back to what is in force is mended: it must not stand there as refused for ever.
+  const bool mended = last_ && !last_->what.taken;
+  if (same && !mended)
     origin_ = std::move(read.origin);
   else
     take(std::move(read), "a changed secret");

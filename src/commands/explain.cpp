@@ -3,15 +3,15 @@
 #include "commands.hpp"
 
 #include "recibo/config/settings.hpp"
+#include "recibo/core/ascii.hpp"
 #include "recibo/core/digest.hpp"
+#include "recibo/core/file.hpp"
 #include "recibo/core/json_writer.hpp"
 #include "recibo/verify/callback_token.hpp"
 #include "recibo/verify/diagnose.hpp"
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <ostream>
 
 namespace recibo::commands {
@@ -24,18 +24,20 @@ struct request {
   header_list headers;
 };
 
-std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad()) return std::nullopt;
-  return bytes;
+// What the service would never take is no request of its own; the largest body that can be configured, and a head.
+constexpr std::size_t captured_max = 65 << 20;
+
+std::optional<std::string> read_captured(const std::string& path, context& ctx) {
+  file_reading read = read_file(path, captured_max, true);
+  if (read) return std::move(read.bytes);
+  *ctx.err << "recibo verify: " << path << ' ' << to_string(read.why, captured_max) << '\n';
+  return std::nullopt;
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+// Of a line: its end in CR LF too.
+std::string_view trimmed(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return trim(line);
 }
 
 // "POST /path?query HTTP/1.1".
@@ -78,25 +80,19 @@ bool take_head(std::string_view& text, bool whole, request& out) {
 std::optional<request> read_request(const captured_request& asked, context& ctx) {
   const bool in_one = !asked.file.empty();
   const std::string& named = in_one ? asked.file : asked.headers_file;
-  const auto text = read_file(named);
+  const auto text = read_captured(named, ctx);
+  if (!text) return std::nullopt;
   request out;
-  std::string_view rest = text ? std::string_view(*text) : std::string_view();
-  if (!text || !take_head(rest, in_one, out)) {
-    *ctx.err << "recibo verify: " << named
-             << (!text    ? " cannot be read"
-                 : in_one ? " holds no HTTP request"
-                          : " holds no headers")
-             << '\n';
+  std::string_view rest = *text;
+  if (!take_head(rest, in_one, out)) {
+    *ctx.err << "recibo verify: " << named << (in_one ? " holds no HTTP request" : " holds no headers") << '\n';
     return std::nullopt;
   }
   if (in_one) {
     out.body = rest;
   } else if (!asked.body_file.empty()) {
-    auto body = read_file(asked.body_file);
-    if (!body) {
-      *ctx.err << "recibo verify: " << asked.body_file << " cannot be read\n";
-      return std::nullopt;
-    }
+    auto body = read_captured(asked.body_file, ctx);
+    if (!body) return std::nullopt;
     out.body = std::move(*body);
   }
   return out;
@@ -105,10 +101,8 @@ std::optional<request> read_request(const captured_request& asked, context& ctx)
 // What the head says of the body's length, where that differs from what was captured.
 std::optional<std::size_t> other_length(const request& what) {
   for (const auto& [name, value] : what.headers) {
-    std::string lower = name;
-    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
     std::size_t said = 0;
-    if (lower == "content-length" && std::from_chars(value.data(), value.data() + value.size(), said).ec == std::errc() &&
+    if (same_text(name, "content-length") && std::from_chars(value.data(), value.data() + value.size(), said).ec == std::errc() &&
         said != what.body.size())
       return said;
   }

@@ -4,23 +4,25 @@
 #include "exchange.hpp"
 
 #include "recibo/config/settings.hpp"
+#include "recibo/core/file.hpp"
 #include "recibo/receive/callback_url.hpp"
 #include "recibo/receive/compose.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <chrono>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <ostream>
-#include <sstream>
 
 namespace recibo::commands {
 namespace {
 
 // For connecting, sending and waiting for the answer, each.
 constexpr std::chrono::seconds patience{15};
+
+// The largest body that a service can be told to take.
+constexpr std::size_t body_bytes_max = 64 << 20;
 
 struct options {
   std::string provider, to, body_file;
@@ -35,14 +37,6 @@ std::string write_request(const http::request& what, const target& to) {
                     "\r\nUser-Agent: recibo-send/" RECIBO_VERSION "\r\nConnection: close\r\n";
   for (const auto& [name, value] : what.headers) out += name + ": " + value + "\r\n";
   return out + "Content-Length: " + std::to_string(what.body.size()) + "\r\n\r\n" + what.body;
-}
-
-bool read_file(const std::string& path, std::string& out) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << in.rdbuf();
-  out = std::move(bytes).str();
-  return in.good() || in.eof();
 }
 
 int print_answer(const exchanged& answer, std::ostream& out) {
@@ -63,11 +57,12 @@ int send(options& asked, context& ctx) {
     return exit_wrong;
   }
   if (!asked.body_file.empty()) {
-    asked.what.body.emplace();
-    if (!read_file(asked.body_file, *asked.what.body)) {
-      *ctx.err << "recibo send: cannot read " << asked.body_file << '\n';
+    file_reading body = read_file(asked.body_file, body_bytes_max, true);
+    if (!body) {
+      *ctx.err << "recibo send: " << asked.body_file << ' ' << to_string(body.why, body_bytes_max) << '\n';
       return exit_wrong;
     }
+    asked.what.body = std::move(body.bytes);
   } else if (asked.what.event.empty() || (asked.what.request_id.empty() && asked.what.reference.empty())) {
     *ctx.err << "recibo send: --event and one of --request-id and --reference are needed, or --body\n";
     return exit_wrong;

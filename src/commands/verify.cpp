@@ -2,32 +2,26 @@
 #include "commands.hpp"
 #include "explain.hpp"
 
+#include "recibo/core/file.hpp"
 #include "recibo/verify/vectors.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <optional>
 #include <ostream>
 
 namespace recibo::commands {
 namespace {
 
-std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  return std::string{std::istreambuf_iterator<char>(in), {}};
-}
+constexpr std::size_t vectors_bytes_max = 64 << 20;
 
 int run_vectors(const std::string& file, context& ctx) {
-  const auto text = read_file(file);
+  const file_reading text = read_file(file, vectors_bytes_max, true);
   if (!text) {
-    *ctx.err << "recibo verify: " << file << " cannot be read\n";
+    *ctx.err << "recibo verify: " << file << ' ' << to_string(text.why, vectors_bytes_max) << '\n';
     return exit_wrong;
   }
-  const auto outcomes = verify::run_vectors(*text);
+  const auto outcomes = verify::run_vectors(text.bytes);
   if (!outcomes) {
     *ctx.err << "recibo verify: " << file << ": " << outcomes.error().detail << '\n';
     return exit_wrong;

@@ -96,16 +96,10 @@ void read_retry(reading& r, const field& f, retry_rule& out) {
 
 std::vector<network> read_allow(reading& r, const field& f, destination& out) {
   std::vector<network> networks;
-  for (const field& one : elements(r, f)) {
-    std::string text;
-    if (!read_text(r, one, text, 63)) continue;
-    if (const auto n = parse_network(text)) {
-      networks.push_back(*n);
-      out.allow.push_back(std::move(text));
-    } else {
-      r.error(one.at, "allow: expected a network such as 10.0.0.0/8 or fd00::/8, with zeros behind its prefix");
-    }
-  }
+  read_networks(r, f, [&](const field& one, const network& n) {
+    networks.push_back(n);
+    out.allow.push_back(one.value->text);
+  });
   return networks;
 }
 

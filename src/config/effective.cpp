@@ -2,6 +2,8 @@
 // URLs, which may hold passwords anywhere, as set or not.
 #include "recibo/config/load.hpp"
 
+#include "recibo/verify/words.hpp"
+
 #include "units.hpp"
 
 #include <nlohmann/json.hpp>
@@ -16,32 +18,12 @@ std::string text(Duration d) {
   return duration_text(std::chrono::duration_cast<std::chrono::milliseconds>(d));
 }
 
-std::string_view word(unmatched u) noexcept {
-  switch (u) {
-    case unmatched::park: return "park";
-    case unmatched::reject: return "reject";
-    case unmatched::register_: return "register";
-    case unmatched::ignore: return "ignore";
-  }
-  return "";
-}
-
 std::string_view word(source::place p) noexcept {
   switch (p) {
     case source::place::json: return "json";
     case source::place::header: return "header";
     case source::place::query: return "query";
     case source::place::form: return "form";
-  }
-  return "";
-}
-
-std::string_view word(verify::timestamp_format f) noexcept {
-  switch (f) {
-    case verify::timestamp_format::unix_s: return "unix_s";
-    case verify::timestamp_format::unix_ms: return "unix_ms";
-    case verify::timestamp_format::unix_any: return "unix_any";
-    case verify::timestamp_format::rfc3339: return "rfc3339";
   }
   return "";
 }
@@ -63,7 +45,7 @@ json one_source(const source& s) {
   if (s.from == source::place::json && !s.then && !s.format && !s.unsigned_accept) return s.name;
   json out = {{std::string(word(s.from)), s.name}};
   if (s.then) out["then"] = *s.then;
-  if (s.format) out["format"] = word(*s.format);
+  if (s.format) out["format"] = verify::word_of(verify::timestamp_format_words, *s.format);
   if (s.unsigned_accept) out["unsigned"] = "accept";
   return out;
 }
@@ -106,14 +88,26 @@ json of(const key_source& k) {
   return out;
 }
 
+json of(const verify::http_signature_rule& rule) {
+  json out = json::object();
+  // Absent where the rule of docs/signature-schemes.md holds, which is no list.
+  if (rule.required) out["required_components"] = *rule.required;
+  for (const auto& key : rule.keys)
+    out["keys"][key.id] = {{"secret", key.secret},
+                           {"algorithm", to_string(key.algorithm)},
+                           {"encoding", verify::word_of(verify::key_encoding_words, key.encoding)}};
+  return out;
+}
+
 json of(const provider& p) {
   json out = {{"verify", {{"scheme", p.verify.name}, {"secrets", names(p.keys)}}}, {"extract", of(p.extract)}};
   if (p.verify.timestamp)
     out["verify"]["tolerance"] = p.verify.timestamp->tolerance ? text(*p.verify.timestamp->tolerance) : std::string("off");
   if (p.verify.needs_foreign_key()) out["verify"]["fetch"] = of(p.key_source);
+  if (p.verify.kind == verify::scheme_kind::http_signatures) out["verify"].update(of(p.verify.http));
   out["events"] = p.events;
   out["workflow"] = p.workflow;
-  out["unmatched"] = word(p.unmatched);
+  out["unmatched"] = to_string(p.unmatched);
   json answers = json::object();
   for (const auto& [disposition, status] : p.answers.status) answers[disposition] = status;
   if (p.answers.body) {
@@ -224,6 +218,7 @@ std::string effective_json(const settings& s) {
   out["record"] = {{"writers", s.record.writers}, {"batch", s.record.batch}, {"queue", s.record.queue}};
   out["outbox"] = {{"lease", text(s.outbox.lease)}};
   out["outbound"] = {{"ca", s.outbound.ca.empty() ? json() : json("(set)")}};
+  for (const auto& [host, at] : s.outbound.connect_to) out["outbound"]["connect_to"][host] = to_string(at);
   if (!s.callback_urls.base.empty())
     out["callback_urls"] = {{"base", s.callback_urls.base}, {"secrets", names(s.callback_urls.keys)}};
   out["api"] = {{"tokens", json::array()}};

@@ -2,7 +2,6 @@
 #include "scheme_reader.hpp"
 #include "secrets.hpp"
 
-#include "recibo/core/network.hpp"
 #include "recibo/core/url.hpp"
 
 #include <algorithm>
@@ -57,18 +56,6 @@ void read_credential(reading& r, section& s, const char* key, secret& out) {
   if (one.good) out = std::move(one.secret.text);
 }
 
-void read_key_networks(reading& r, const field& f, key_source& out) {
-  for (const field& one : elements(r, f)) {
-    std::string text;
-    if (!read_text(r, one, text, 63)) continue;
-    if (const auto n = parse_network(text)) {
-      out.allow.push_back(*n);
-    } else {
-      r.error(one.at, "allow: expected a network such as 10.0.0.0/8 or fd00::/8, with zeros behind its prefix");
-    }
-  }
-}
-
 }  // namespace
 
 bool read_key_source(reading& r, section& verify, const verify::scheme& scheme, key_source& out) {
@@ -100,7 +87,7 @@ bool read_key_source(reading& r, section& verify, const verify::scheme& scheme, 
     read_credential(r, s, "client_id", out.client_id);
     read_credential(r, s, "secret", out.client_secret);
   }
-  read_key_networks(r, s.get("allow"), out);
+  read_networks(r, s.get("allow"), [&](const field&, const network& n) { out.allow.push_back(n); });
   return r.problems.size() == before;
 }
 

@@ -24,18 +24,11 @@ void read_listener(reading& r, const field& f, listener& out) {
 }
 
 void read_trusted(reading& r, const field& f, settings& out) {
-  for (const field& one : elements(r, f)) {
-    std::string text;
-    if (!read_text(r, one, text, 63)) continue;
-    const auto n = parse_network(text);
-    if (!n) {
-      r.error(one.at, "trusted_proxies: expected a network such as 10.0.0.0/8 or fd00::/8, with zeros behind its prefix");
-      continue;
-    }
-    if (n->prefix == 0 || (is_v4(n->base) && n->prefix == 96))
+  read_networks(r, f, [&](const field& one, const network& n) {
+    if (n.prefix == 0 || (is_v4(n.base) && n.prefix == 96))
       r.warn(one.at, "trusted_proxies: this is everybody, and anybody may say for whom he speaks");
-    out.trusted_proxies.push_back(*n);
-  }
+    out.trusted_proxies.push_back(n);
+  });
 }
 
 bool overlap(const listener& a, const listener& b) {

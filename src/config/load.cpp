@@ -2,10 +2,10 @@
 
 #include "sections.hpp"
 
+#include "recibo/core/file.hpp"
+
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <system_error>
 #include <tuple>
 
 namespace recibo::config {
@@ -118,17 +118,9 @@ loaded load_again(const std::string& name, const origin& in_force, const environ
 
 loaded load_file(const std::filesystem::path& path, const environment& env) {
   const std::string name = path.string();
-  std::error_code bad;
-  if (!std::filesystem::exists(path, bad)) return refused(name, "this file does not exist");
-  if (std::filesystem::is_directory(path, bad)) return refused(name, "this is a folder");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return refused(name, "this file cannot be opened");
-  std::string text(file_bytes_max + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad()) return refused(name, "this file cannot be read");
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > file_bytes_max) return refused(name, "this file is larger than 4 MiB");
-  return load_text(name, text, path.parent_path(), env);
+  const file_reading read = read_file(path, file_bytes_max, true);
+  if (!read) return refused(name, "this file " + to_string(read.why, file_bytes_max));
+  return load_text(name, read.bytes, path.parent_path(), env);
 }
 
 }  // namespace recibo::config

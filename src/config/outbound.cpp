@@ -1,10 +1,9 @@
 // outbound: what holds for every request that this service makes.
 #include "sections.hpp"
 
+#include "recibo/core/file.hpp"
+#include "recibo/core/network.hpp"
 #include "recibo/verify/public_key.hpp"
-
-#include <fstream>
-#include <system_error>
 
 namespace recibo::config {
 namespace {
@@ -16,26 +15,40 @@ std::optional<std::string> read_authorities(reading& r, const field& f) {
   std::string path;
   if (!read_text(r, f, path, 4096)) return std::nullopt;
   const std::string shown = f.value->expanded ? "this file" : "the file " + in_quotes(path);
-  const std::filesystem::path full = r.folder() / path;
-  std::error_code bad;
-  if (!std::filesystem::is_regular_file(full, bad)) {
-    r.error(f.at, "ca: " + shown + " is no file that can be read");
+  file_reading read = read_file(r.folder() / path, authorities_bytes_max);
+  if (!read) {
+    r.error(f.at, "ca: " + shown + ' ' + to_string(read.why, authorities_bytes_max));
     return std::nullopt;
   }
-  std::ifstream in(full, std::ios::binary);
-  std::string bytes(authorities_bytes_max + 1, '\0');
-  if (in) in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!in && !in.eof()) {
-    r.error(f.at, "ca: " + shown + " cannot be read");
-    return std::nullopt;
-  }
-  bytes.resize(static_cast<std::size_t>(in.gcount()));
-  if (bytes.size() > authorities_bytes_max || !verify::trust_store::from_pem(bytes)) {
+  if (!verify::trust_store::from_pem(read.bytes)) {
     r.error(f.at, "ca: " + shown + " does not hold certificates in PEM");
     return std::nullopt;
   }
-  r.also_read.add("ca").add(path).add(binary(sha256(bytes)));
-  return bytes;
+  r.also_read.add("ca").add(path).add(binary(sha256(read.bytes)));
+  return std::move(read.bytes);
+}
+
+void read_connect_to(reading& r, const field& f, outbound& out) {
+  for (const named& one : members(r, f)) {
+    // The parser of URLs is the judge of what a host is, as it is when one is called.
+    const auto url = parse_http_url("https://" + std::string(one.name) + "/");
+    const bool host = url.url && url.url->host.find(':') == std::string::npos && url.url->port == 443 &&
+                      !parse_ip(url.url->host) && url.url->target == "/";
+    if (!host) {
+      r.error(one.at, "connect_to: expected the name of a host, such as api.example.com");
+      continue;
+    }
+    std::string text;
+    if (!read_text(r, one.value, text, 63)) continue;
+    const auto at = parse_ip_endpoint(text);
+    if (!at) {
+      r.error(one.value.at, "connect_to: expected an address, with a port or without: 10.0.0.9, 10.0.0.9:8443 or [fd00::9]:8443");
+    } else if (classify(at->address) == reach::never) {
+      r.error(one.value.at, "connect_to: " + to_string(*at) + " is never reached from here, whatever allows it");
+    } else if (!out.connect_to.emplace(url.url->host, *at).second) {
+      r.error(one.at, "connect_to: this host stands here twice");
+    }
+  }
 }
 
 }  // namespace
@@ -45,6 +58,7 @@ void read_outbound(reading& r, const field& f, settings& out) {
   if (const field ca = s.get("ca")) {
     if (auto text = read_authorities(r, ca)) out.outbound.ca = std::move(*text);
   }
+  if (const field to = s.get("connect_to")) read_connect_to(r, to, out.outbound);
 }
 
 }  // namespace recibo::config

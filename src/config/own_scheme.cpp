@@ -3,6 +3,7 @@
 #include "scheme_reader.hpp"
 
 #include "recibo/verify/verifier.hpp"
+#include "recibo/verify/words.hpp"
 
 #include <algorithm>
 
@@ -12,26 +13,10 @@ namespace {
 using verify::content_part;
 using part_source = content_part::source;
 
-constexpr choice<verify::hash_name> hashes[] = {{"sha1", verify::hash_name::sha1},
-                                                {"sha256", verify::hash_name::sha256},
-                                                {"sha384", verify::hash_name::sha384},
-                                                {"sha512", verify::hash_name::sha512}};
-constexpr choice<verify::signature_encoding> signature_encodings[] = {{"hex", verify::signature_encoding::hex},
-                                                                      {"base64", verify::signature_encoding::base64},
-                                                                      {"base64url", verify::signature_encoding::base64url},
-                                                                      {"text", verify::signature_encoding::text}};
-constexpr choice<verify::text_encoding> key_encodings[] = {{"utf8", verify::text_encoding::utf8},
-                                                           {"base64", verify::text_encoding::base64},
-                                                           {"hex", verify::text_encoding::hex},
-                                                           {"pem", verify::text_encoding::pem}};
 constexpr choice<verify::place> signature_places[] = {
     {"header", verify::place::header}, {"json", verify::place::json}, {"form", verify::place::form}};
 constexpr choice<verify::place> timestamp_places[] = {
     {"header", verify::place::header}, {"json", verify::place::json}, {"element", verify::place::element}};
-constexpr choice<verify::timestamp_format> formats[] = {{"unix_s", verify::timestamp_format::unix_s},
-                                                        {"unix_ms", verify::timestamp_format::unix_ms},
-                                                        {"unix_any", verify::timestamp_format::unix_any},
-                                                        {"rfc3339", verify::timestamp_format::rfc3339}};
 constexpr choice<verify::timestamp_format> units[] = {{"seconds", verify::timestamp_format::unix_s},
                                                       {"milliseconds", verify::timestamp_format::unix_ms},
                                                       {"rfc3339", verify::timestamp_format::rfc3339}};
@@ -44,15 +29,15 @@ bool is_public(verify::scheme_kind kind) noexcept {
 void read_key_rule(reading& r, const field& f, const verify::scheme& scheme, verify::key_rule& out) {
   section s(r, f);
   if (const field prefix = s.get("strip_prefix")) read_text(r, prefix, out.strip_prefix, 63);
-  if (const field encoding = s.get("encoding"); encoding && read_word(r, encoding, out.encoding, key_encodings)) {
+  if (const field encoding = s.get("encoding"); encoding && read_word(r, encoding, out.encoding, verify::key_encoding_words)) {
     if (out.encoding == verify::text_encoding::pem && !is_public(scheme.kind))
       r.error(encoding.at, "encoding: pem is for public keys, and this kind has a shared secret");
-    if (out.encoding == verify::text_encoding::utf8 && is_public(scheme.kind))
-      r.error(encoding.at, "encoding: a public key is pem, base64 or hex");
+    const bool is_text = out.encoding == verify::text_encoding::utf8 || out.encoding == verify::text_encoding::html;
+    if (is_text && is_public(scheme.kind)) r.error(encoding.at, "encoding: a public key is pem, base64 or hex");
   }
   const field digest = s.get("digest"), split = s.get("split"), part = s.get("part");
   verify::hash_name hash{};
-  if (digest && read_word(r, digest, hash, hashes)) out.digest = hash;
+  if (digest && read_word(r, digest, hash, verify::hash_words)) out.digest = hash;
   if (split) read_text(r, split, out.split, 1);
   if (part) read_int(r, part, out.part, 0, 9);
   if (part && !s.has("split")) r.error(part.at, "part: belongs to split");
@@ -103,7 +88,7 @@ bool read_signature(reading& r, const field& f, verify::scheme& scheme) {
   if (s.has("element") && s.has("element_is_secret_part"))
     r.error(s.key_at("element_is_secret_part"), "element_is_secret_part: in place of element; give one of them");
   if (const field prefix = s.get("prefix")) read_text(r, prefix, out.prefix, 63);
-  if (const field encoding = s.get("encoding")) read_word(r, encoding, out.encoding, signature_encodings);
+  if (const field encoding = s.get("encoding")) read_word(r, encoding, out.encoding, verify::signature_encoding_words);
   return named;
 }
 
@@ -124,7 +109,7 @@ void read_timestamp(reading& r, const field& f, verify::scheme& scheme) {
   const field unit = s.get("unit"), format = s.get("format");
   if (s.has("unit") && s.has("format")) r.error(s.key_at("format"), "format: the same as unit; give one of them");
   if (unit) read_word(r, unit, out.format, units);
-  if (format) read_word(r, format, out.format, formats);
+  if (format) read_word(r, format, out.format, verify::timestamp_format_words);
   if (out.format == verify::timestamp_format::unix_any) out.tolerance.reset();
   if (const field tolerance = s.get("tolerance_s")) {
     std::int64_t seconds = 0;
@@ -179,7 +164,7 @@ void read_hash_from(reading& r, const field& f, verify::scheme& scheme) {
   if (const field element = s.get("element")) read_text(r, element, out.element, 63);
   for (const named& one : members(r, s.require("map", "which names mean which algorithm"))) {
     verify::hash_name hash{};
-    if (read_word(r, one.value, hash, hashes)) out.names.emplace(std::string(one.name), hash);
+    if (read_word(r, one.value, hash, verify::hash_words)) out.names.emplace(std::string(one.name), hash);
   }
   if (out.names.empty()) r.error(s.at(), "hash_from: the map is empty, so that no name would be accepted");
   scheme.hash_from = std::move(out);
@@ -193,7 +178,7 @@ void read_body_hash(reading& r, const field& f, verify::scheme& scheme) {
   section s(r, f);
   if (!s.good()) return;
   if (const field query = s.require("query", "which field of the query holds the hash")) read_text(r, query, out.query, 63);
-  if (const field hash = s.get("hash")) read_word(r, hash, out.hash, hashes);
+  if (const field hash = s.get("hash")) read_word(r, hash, out.hash, verify::hash_words);
   if (const field encoding = s.get("encoding")) read_word(r, encoding, out.encoding, encodings);
   if (const field unless = s.get("unless_form")) read_bool(r, unless, out.unless_form);
   scheme.body_hash = std::move(out);
@@ -219,8 +204,8 @@ bool read_own_scheme(reading& r, section& s, verify::scheme& scheme) {
   const std::size_t before = r.problems.size();
   const field algorithm = s.get("algorithm"), hash = s.get("hash");
   if (s.has("algorithm") && s.has("hash")) r.error(s.key_at("hash"), "hash: the same as algorithm; give one of them");
-  if (algorithm) read_word(r, algorithm, scheme.hash, hashes);
-  if (hash) read_word(r, hash, scheme.hash, hashes);
+  if (algorithm) read_word(r, algorithm, scheme.hash, verify::hash_words);
+  if (hash) read_word(r, hash, scheme.hash, verify::hash_words);
   for (const field& one : {algorithm, hash}) {
     if (one && scheme.kind == verify::scheme_kind::ed25519)
       r.error(one.key, std::string(one.name) + ": Ed25519 has a hash of its own");

@@ -131,10 +131,6 @@ class provider_reader {
   }
 
   void read_policies(section& s) {
-    constexpr choice<config::unmatched> unmatched_words[] = {{"park", unmatched::park},
-                                                             {"reject", unmatched::reject},
-                                                             {"register", unmatched::register_},
-                                                             {"ignore", unmatched::ignore}};
     if (const field unmatched = s.get("unmatched")) read_word(r_, unmatched, out_.unmatched, unmatched_words);
     if (const field answers = s.get("answers")) read_answers(r_, answers, out_.answers);
     if (const field rate = s.get("rate")) read_rate(rate);

@@ -6,10 +6,13 @@
 #include "recibo/config/load.hpp"
 #include "recibo/core/clock.hpp"
 #include "recibo/core/digest.hpp"
+#include "recibo/core/network.hpp"
 #include "recibo/core/url.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -155,6 +158,20 @@ bool read_word(reading& r, const field& f, Enum& out, const choice<Enum> (&choic
   out = choices[index].value;
   return true;
 }
+
+// The same by a table of words that stands elsewhere.
+template <class Enum, std::size_t N>
+bool read_word(reading& r, const field& f, Enum& out, const std::array<std::pair<std::string_view, Enum>, N>& choices) {
+  std::array<std::string_view, N> words;
+  for (std::size_t i = 0; i < N; ++i) words[i] = choices[i].first;
+  std::size_t index = 0;
+  if (!read_choice(r, f, words, index)) return false;
+  out = choices[index].second;
+  return true;
+}
+
+// A list of networks; each that can be read goes to `take`, with where it stands.
+void read_networks(reading& r, const field& f, const std::function<void(const field& one, const network& n)>& take);
 
 // The elements of a list; with `one_is_enough` also a value that is no list, and then no empty list. Absent and broken elements
 // are reported.

@@ -207,6 +207,18 @@ bool check_name(reading& r, position at, std::string_view what, std::string_view
   return good;
 }
 
+void read_networks(reading& r, const field& f, const std::function<void(const field& one, const network& n)>& take) {
+  for (const field& one : elements(r, f)) {
+    std::string text;
+    if (!read_text(r, one, text, 63)) continue;
+    if (const auto n = parse_network(text)) {
+      take(one, *n);
+    } else {
+      r.error(one.at, std::string(f.name) + ": expected a network such as 10.0.0.0/8 or fd00::/8, with zeros behind its prefix");
+    }
+  }
+}
+
 bool read_http_url(reading& r, const field& f, std::string& out, http_url* parts) {
   std::string text;
   if (!read_text(r, f, text, 2048)) return false;
@@ -219,4 +231,5 @@ bool read_http_url(reading& r, const field& f, std::string& out, http_url* parts
   if (parts != nullptr) *parts = std::move(*parsed.url);
   return true;
 }
+
 }  // namespace recibo::config

@@ -1,7 +1,9 @@
 #include "secrets.hpp"
 
+#include "recibo/core/file.hpp"
+#include "recibo/core/utf8.hpp"
+
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <system_error>
 
@@ -9,6 +11,8 @@ namespace recibo::config {
 namespace {
 
 constexpr std::size_t secret_bytes_max = 64 << 10;
+// Of one folder. Each costs a try for every callback that none of them signed; and what else lies in the folder is looked at too.
+constexpr std::size_t folder_secrets_max = 64, folder_entries_max = 1024;
 
 bool is_blank(char c) noexcept { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'; }
 
@@ -20,32 +24,28 @@ std::string_view blank_name(char c) noexcept {
   return "whitespace";
 }
 
+// A key of raw bytes would lose one that happens to be a line feed at its end, and an archive is no key.
+bool is_written(std::string_view bytes) noexcept {
+  return is_utf8(bytes) && std::none_of(bytes.begin(), bytes.end(), [](char c) {
+           return (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
+         });
+}
+
 // The secret in a file. `key` and `shown` are what messages call the setting and the file.
 std::optional<std::string> read_bytes(reading& r, const field& f, const std::filesystem::path& full, const std::string& shown) {
   const std::string key = std::string(f.name) + ": ";
-  std::error_code bad;
-  const auto status = std::filesystem::status(full, bad);
-  if (!std::filesystem::exists(status)) {
-    r.error(f.at, key + shown + " does not exist");
+  file_reading read = read_file(full, secret_bytes_max);
+  if (!read) {
+    const bool too_long = read.why == file_reading::fault::too_long;
+    r.error(f.at, key + shown + ' ' + to_string(read.why, secret_bytes_max) + (too_long ? ", too long for a secret" : ""));
     return std::nullopt;
   }
-  if (!std::filesystem::is_regular_file(status)) {
-    r.error(f.at, key + shown + " is not a regular file");
-    return std::nullopt;
-  }
-  std::ifstream in(full, std::ios::binary);
-  std::string bytes(secret_bytes_max + 1, '\0');
-  if (in) in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!in && !in.eof()) {
-    r.error(f.at, key + shown + " cannot be read");
-    return std::nullopt;
-  }
-  bytes.resize(static_cast<std::size_t>(in.gcount()));
-  if (bytes.size() > secret_bytes_max) {
-    r.error(f.at, key + shown + " is longer than 64 KiB, too long for a secret");
-    return std::nullopt;
-  }
+  std::string bytes = std::move(read.bytes);
   r.also_read.add("file").add(full.filename().string()).add(binary(sha256(bytes)));
+  if (!is_written(bytes)) {
+    r.error(f.at, key + shown + " is no text; a key of raw bytes is written down in base64 or hexadecimal");
+    return std::nullopt;
+  }
   if (bytes.ends_with('\n')) {
     bytes.pop_back();
     if (bytes.ends_with('\r')) bytes.pop_back();
@@ -55,7 +55,7 @@ std::optional<std::string> read_bytes(reading& r, const field& f, const std::fil
   return bytes;
 }
 
-std::optional<std::string> read_file(reading& r, const field& f) {
+std::optional<std::string> read_secret_file(reading& r, const field& f) {
   std::string path;
   if (!read_text(r, f, path, 4096)) return std::nullopt;
   const std::string shown = f.value->expanded ? "the secret's file" : "the secret's file " + in_quotes(path);
@@ -106,7 +106,7 @@ std::optional<std::string> read_origin(reading& r, section& s) {
     return std::nullopt;
   }
   if (env) return read_env(r, env);
-  if (file) return read_file(r, file);
+  if (file) return read_secret_file(r, file);
   return read_value(r, value);
 }
 
@@ -177,13 +177,23 @@ std::optional<std::vector<std::string>> file_names(reading& r, const field& f, c
   std::vector<std::string> out;
   std::error_code bad;
   std::filesystem::directory_iterator it(folder, bad);
-  for (; !bad && it != std::filesystem::directory_iterator(); it.increment(bad)) {
+  for (std::size_t seen = 0; !bad && it != std::filesystem::directory_iterator(); it.increment(bad)) {
+    if (++seen > folder_entries_max || out.size() > folder_secrets_max) break;
     std::string name = it->path().filename().string();
     std::error_code ignored;
     if (!name.starts_with('.') && !it->is_directory(ignored)) out.push_back(std::move(name));
   }
   if (bad) {
     r.error(f.at, "directory: the folder of secrets cannot be read");
+    return std::nullopt;
+  }
+  if (out.size() > folder_secrets_max) {
+    r.error(f.at, "directory: there are more than " + std::to_string(folder_secrets_max) + " files in the folder of secrets");
+    return std::nullopt;
+  }
+  if (it != std::filesystem::directory_iterator()) {
+    r.error(f.at, "directory: there are more than " + std::to_string(folder_entries_max) +
+                      " entries in the folder; give secrets one of their own");
     return std::nullopt;
   }
   std::sort(out.begin(), out.end());
@@ -204,7 +214,11 @@ void read_directory(reading& r, const field& where, std::vector<read_secret>& ou
   r.watched.push_back(folder);
   r.also_read.add("directory").add(path);
   const auto names = file_names(r, f, folder);
-  if (!names) return;
+  if (!names) {
+    // It is said; that there is no secret needs no saying.
+    out.push_back({{}, f.at, false});
+    return;
+  }
   if (names->empty()) r.warn(f.at, "directory: there is no file in the folder of secrets");
   for (const auto& one : *names) {
     read_secret& made = out.emplace_back();

@@ -4,6 +4,12 @@
 
 namespace recibo::config {
 
+std::string_view to_string(unmatched u) noexcept {
+  for (const auto& [word, one] : unmatched_words)
+    if (one == u) return word;
+  return "";
+}
+
 std::string_view to_string(role r) noexcept {
   switch (r) {
     case role::support: return "support";

@@ -1,7 +1,8 @@
 // tls of a listener: the files that it names, read and checked as a whole.
 #include "sections.hpp"
 
-#include <fstream>
+#include "recibo/core/file.hpp"
+
 #include <system_error>
 
 namespace recibo::config {
@@ -13,31 +14,13 @@ constexpr std::size_t pem_bytes_max = 256 << 10;
 std::optional<std::string> read_pem(reading& r, const field& f, std::string& path) {
   if (!read_text(r, f, path, 4096)) return std::nullopt;
   const std::string shown = std::string(f.name) + ": " + (f.value->expanded ? "this file" : "the file " + in_quotes(path));
-  const std::filesystem::path full = r.folder() / path;
-  std::error_code bad;
-  const auto status = std::filesystem::status(full, bad);
-  if (!std::filesystem::exists(status)) {
-    r.error(f.at, shown + " does not exist");
+  file_reading read = read_file(r.folder() / path, pem_bytes_max);
+  if (!read) {
+    r.error(f.at, shown + ' ' + to_string(read.why, pem_bytes_max));
     return std::nullopt;
   }
-  if (!std::filesystem::is_regular_file(status)) {
-    r.error(f.at, shown + " is not a regular file");
-    return std::nullopt;
-  }
-  std::ifstream in(full, std::ios::binary);
-  std::string bytes(pem_bytes_max + 1, '\0');
-  if (in) in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!in && !in.eof()) {
-    r.error(f.at, shown + " cannot be read");
-    return std::nullopt;
-  }
-  bytes.resize(static_cast<std::size_t>(in.gcount()));
-  if (bytes.size() > pem_bytes_max) {
-    r.error(f.at, shown + " is longer than 256 KiB");
-    return std::nullopt;
-  }
-  r.also_read.add("file").add(path).add(binary(sha256(bytes)));
-  return bytes;
+  r.also_read.add("file").add(path).add(binary(sha256(read.bytes)));
+  return std::move(read.bytes);
 }
 
 void judge_access(reading& r, const field& f, const std::string& path) {

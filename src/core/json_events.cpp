@@ -140,7 +140,7 @@ class strict_reader {
 
   bool scalar(json_value::kind kind, std::string_view text) {
     to_.scalar(kind, text);
-    return true;
+    return to_.wants_more();
   }
 
   template <class Integer>
@@ -157,7 +157,7 @@ class strict_reader {
     if (names_.size() == depth_) names_.emplace_back();
     names_[depth_++].clear();
     to_.begin(kind);
-    return true;
+    return to_.wants_more();
   }
 
   bool end() {

@@ -83,6 +83,29 @@ std::string to_string(const network& n) {
   return address + "/" + std::to_string(is_v4(n.base) && n.prefix >= v4_prefix ? n.prefix - v4_prefix : n.prefix);
 }
 
+std::optional<ip_endpoint> parse_ip_endpoint(std::string_view text) {
+  if (const auto alone = parse_ip(text)) return ip_endpoint{*alone, 0};
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  const std::string_view digits = text.substr(colon + 1);
+  const bool bracketed = host.starts_with('[') && host.ends_with(']');
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (bracketed != (host.find(':') != std::string_view::npos)) return std::nullopt;
+  const auto address = parse_ip(host);
+  ip_endpoint out;
+  const auto [end, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), out.port);
+  if (!address || bad != std::errc{} || end != digits.data() + digits.size() || out.port == 0) return std::nullopt;
+  out.address = *address;
+  return out;
+}
+
+std::string to_string(const ip_endpoint& e) {
+  const std::string address = to_string(e.address);
+  if (e.port == 0) return address;
+  return (is_v4(e.address) ? address : '[' + address + ']') + ':' + std::to_string(e.port);
+}
+
 bool contains(std::span<const network> networks, const ip_bytes& address) noexcept {
   return std::any_of(networks.begin(), networks.end(), [&](const network& n) { return n.contains(address); });
 }

@@ -1,5 +1,6 @@
 #include "answer.hpp"
 
+#include "recibo/core/ascii.hpp"
 #include "recibo/observe/log.hpp"
 
 #include <algorithm>
@@ -57,7 +58,7 @@ constexpr std::array<std::string_view, 9> own{"connection",  "content-length", "
                                               "x-request-id"};
 
 bool is_own(std::string_view name) noexcept {
-  return std::any_of(own.begin(), own.end(), [&](std::string_view one) { return same_name(one, name); });
+  return std::any_of(own.begin(), own.end(), [&](std::string_view one) { return same_text(one, name); });
 }
 
 }  // namespace

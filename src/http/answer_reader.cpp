@@ -2,6 +2,8 @@
 
 #include "head_rules.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include <boost/beast/http/basic_parser.hpp>
 
 #include <algorithm>
@@ -128,7 +130,7 @@ bool answer_reader::impl::check_head() {
   if (answer.status == 101) return malformed_answer("The answer changes to another protocol.");
   if (lengths > 1 || codings > 1 || (lengths == 1 && codings == 1))
     return malformed_answer("The answer tells its length more than once.");
-  if (codings == 1 && (http_1_0 || !same_name(*find_header(headers, "transfer-encoding"), "chunked")))
+  if (codings == 1 && (http_1_0 || !same_text(*find_header(headers, "transfer-encoding"), "chunked")))
     return malformed_answer("The answer has another Transfer-Encoding than chunked.");
   chunked = codings == 1;
   return true;

@@ -2,6 +2,8 @@
 
 #include "head_rules.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -145,7 +147,7 @@ std::string_view chunk_reader::end_trailer() {
   const auto name = rest.substr(0, rest.find(':'));
   if (name.size() == rest.size() || name.empty() || !std::all_of(name.begin(), name.end(), is_token_char))
     return "A trailer is no header.";
-  if (same_name(name, "content-length") || same_name(name, "transfer-encoding")) return "A trailer speaks of the framing.";
+  if (same_text(name, "content-length") || same_text(name, "transfer-encoding")) return "A trailer speaks of the framing.";
   line_.clear();
   return {};
 }

@@ -88,7 +88,7 @@ class client::impl : public std::enable_shared_from_this<client::impl> {
   static awaitable<result<outbound_answer>> exchange(std::shared_ptr<impl> self, const outbound_request& what,
                                                      const outbound_rules& rules, const std::string& wire, time_point until);
   awaitable<result<link_ptr>> open(const http_url& url, const outbound_rules& rules, time_point until);
-  awaitable<result<std::vector<ip_bytes>>> addresses(const http_url& url, const outbound_rules& rules, time_point until);
+  awaitable<result<std::vector<ip_endpoint>>> places(const http_url& url, const outbound_rules& rules, time_point until);
   void keep(const std::string& origin, link_ptr one);
   void tick();
 
@@ -128,29 +128,31 @@ awaitable<result<outbound_answer>> client::impl::exchange(std::shared_ptr<impl> 
   co_return std::move(only.got);
 }
 
-awaitable<result<std::vector<ip_bytes>>> client::impl::addresses(const http_url& url, const outbound_rules& rules,
+awaitable<result<std::vector<ip_endpoint>>> client::impl::places(const http_url& url, const outbound_rules& rules,
                                                                  time_point until) {
-  std::vector<ip_bytes> all;
+  std::vector<ip_endpoint> all;
   if (const auto literal = parse_ip(url.host)) {
-    all.push_back(*literal);
+    all.push_back({*literal, url.port});
+  } else if (const auto at = options_.connect_to.find(url.host); at != options_.connect_to.end()) {
+    all.push_back({at->second.address, at->second.port == 0 ? url.port : at->second.port});
   } else {
     auto asking = options_.resolver->resolve(url.host);
     auto found = co_await async::with_deadline(std::move(asking), until);
     if (!found && found.error().code == transient::deadline_passed)
       co_return error(transient::resolve_failed, "The look-up of " + url.host + " took too long.");
     if (!found) co_return found.error();
-    all = std::move(*found);
+    for (const ip_bytes& one : *found) all.push_back({one, url.port});
   }
   if (all.empty()) co_return error(transient::resolve_failed, "There is no address for " + url.host + ".");
-  const ip_bytes first = all.front();
-  std::erase_if(all, [&](const ip_bytes& one) { return !may_reach(one, rules.allow); });
+  const ip_bytes first = all.front().address;
+  std::erase_if(all, [&](const ip_endpoint& one) { return !may_reach(one.address, rules.allow); });
   if (all.empty())
     co_return error(permanent::address_refused, url.host + " leads to " + to_string(first) + ", which may not be reached.");
   co_return all;
 }
 
 awaitable<result<link_ptr>> client::impl::open(const http_url& url, const outbound_rules& rules, time_point until) {
-  const auto to = co_await addresses(url, rules, until);
+  const auto to = co_await places(url, rules, until);
   if (!to) co_return to.error();
   link_ptr made;
   error last(transient::connect_failed, "No connection to " + url.host + ".");
@@ -159,13 +161,13 @@ awaitable<result<link_ptr>> client::impl::open(const http_url& url, const outbou
     const auto now = steady_clock::now();
     if (now >= until) break;
     auto one = std::make_unique<link>(executor_);
-    auto connecting = one->connect((*to)[i], url.port);
+    auto connecting = one->connect((*to)[i].address, (*to)[i].port);
     const auto slice = now + (until - now) / static_cast<int>(to->size() - i);
     const auto connected = co_await async::with_deadline(std::move(connecting), slice);
     if (connected) {
       made = std::move(one);
     } else if (connected.error().code == transient::deadline_passed) {
-      last = error(transient::connect_failed, "No connection to " + to_string((*to)[i]) + " in time.");
+      last = error(transient::connect_failed, "No connection to " + to_string((*to)[i].address) + " in time.");
     } else {
       last = connected.error();
     }

@@ -2,6 +2,8 @@
 
 #include "head_rules.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -9,12 +11,6 @@
 
 namespace recibo::http {
 namespace {
-
-std::string_view trim(std::string_view text) noexcept {
-  const auto from = text.find_first_not_of(" \t");
-  if (from == std::string_view::npos) return {};
-  return text.substr(from, text.find_last_not_of(" \t") - from + 1);
-}
 
 // What one proxy said.
 struct hop {
@@ -41,7 +37,7 @@ std::optional<ip_bytes> address_of(std::string_view text) {
 std::vector<std::string_view> list_of(const header_list& headers, std::string_view name) {
   std::vector<std::string_view> out;
   for (const auto& [key, value] : headers) {
-    if (!same_name(key, name)) continue;
+    if (!same_text(key, name)) continue;
     std::string_view rest = value;
     for (;;) {
       const auto comma = rest.find(',');
@@ -103,7 +99,7 @@ hops forwarded(const header_list& headers) {
   hops out;
   std::string name, value;
   for (const auto& [key, text] : headers) {
-    if (!same_name(key, "forwarded")) continue;
+    if (!same_text(key, "forwarded")) continue;
     std::string_view rest = text;
     for (bool more = true; more;) {
       hop one;
@@ -111,9 +107,9 @@ hops forwarded(const header_list& headers) {
       for (rest = trim(rest); good && !rest.empty() && !rest.starts_with(',');) {
         good = read_pair(rest, name, value);
         if (!good) break;
-        if (same_name(name, "for")) one.by_whom = value;
-        if (same_name(name, "proto")) one.proto = value;
-        if (same_name(name, "host")) one.host = value;
+        if (same_text(name, "for")) one.by_whom = value;
+        if (same_text(name, "proto")) one.proto = value;
+        if (same_text(name, "host")) one.host = value;
         rest = trim(rest);
         if (rest.starts_with(';')) rest = trim(rest.substr(1));
       }
@@ -133,8 +129,8 @@ hops forwarded(const header_list& headers) {
 }
 
 std::string origin_of(const hop& said, const header_list& headers) {
-  const bool secure = same_name(said.proto, "https");
-  if (!secure && !same_name(said.proto, "http")) return {};
+  const bool secure = same_text(said.proto, "https");
+  if (!secure && !same_text(said.proto, "http")) return {};
   // Most proxies hand the Host on as it came.
   const std::string_view host = said.host.empty() ? find_header(headers, "host").value_or("") : std::string_view(said.host);
   const auto odd = [](char c) {

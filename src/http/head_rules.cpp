@@ -1,5 +1,7 @@
 #include "head_rules.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -67,7 +69,7 @@ bool split_target(request& of) {
   if (!rest.starts_with('/')) {
     const auto authority = rest.find("://");
     if (authority == std::string_view::npos) return false;
-    if (const auto scheme = rest.substr(0, authority); !same_name(scheme, "http") && !same_name(scheme, "https")) return false;
+    if (const auto scheme = rest.substr(0, authority); !same_text(scheme, "http") && !same_text(scheme, "https")) return false;
     rest.remove_prefix(authority + 3);
     const auto end = std::min(rest.find_first_of("/?"), rest.size());
     if (end == 0) return false;
@@ -94,7 +96,7 @@ std::optional<refusal> check_head(const header_list& headers, head_facts& facts)
   if (lengths == 1 && codings == 1) return malformed_request("Content-Length and Transfer-Encoding exclude each other.");
   if (codings == 1) {
     if (facts.http_1_0) return malformed_request("HTTP/1.0 has no Transfer-Encoding.");
-    if (!same_name(*find_header(headers, "transfer-encoding"), "chunked"))
+    if (!same_text(*find_header(headers, "transfer-encoding"), "chunked"))
       return malformed_request("The only Transfer-Encoding is chunked.");
     facts.chunked = true;
   }
@@ -108,8 +110,8 @@ std::optional<refusal> check_head(const header_list& headers, head_facts& facts)
   // An HTTP/1.0 sender does not wait for 100 (RFC 9110 section 10.1.1).
   if (facts.http_1_0) return std::nullopt;
   for (const auto& [name, value] : headers) {
-    if (!same_name(name, "expect")) continue;
-    if (!same_name(value, "100-continue")) return refusal{417, "expectation_failed", "The only expectation is 100-continue."};
+    if (!same_text(name, "expect")) continue;
+    if (!same_text(value, "100-continue")) return refusal{417, "expectation_failed", "The only expectation is 100-continue."};
     facts.expects_continue = true;
   }
   return std::nullopt;

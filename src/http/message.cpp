@@ -3,30 +3,16 @@
 #include "recibo/core/ascii.hpp"
 
 namespace recibo::http {
-namespace {
-
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-}  // namespace
-
-bool same_name(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
-  }
-  return true;
-}
-
 std::optional<std::string_view> find_header(const header_list& headers, std::string_view name) noexcept {
   for (const auto& [key, value] : headers) {
-    if (same_name(key, name)) return std::string_view(value);
+    if (same_text(key, name)) return std::string_view(value);
   }
   return std::nullopt;
 }
 
 std::size_t count_header(const header_list& headers, std::string_view name) noexcept {
   std::size_t count = 0;
-  for (const auto& [key, value] : headers) count += same_name(key, name) ? 1 : 0;
+  for (const auto& [key, value] : headers) count += same_text(key, name) ? 1 : 0;
   return count;
 }
 

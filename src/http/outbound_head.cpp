@@ -1,5 +1,7 @@
 #include "outbound_head.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -45,7 +47,7 @@ result<std::string> wire_of(const outbound_request& what, bool plain_http) {
   if (count_header(what.headers, "user-agent") == 0) line("User-Agent", "recibo/" RECIBO_VERSION);
   if (count_header(what.headers, "accept-encoding") == 0) line("Accept-Encoding", "identity");
   for (const auto& [name, value] : what.headers) {
-    const bool own = std::any_of(of_the_client.begin(), of_the_client.end(), [&](auto one) { return same_name(one, name); });
+    const bool own = std::any_of(of_the_client.begin(), of_the_client.end(), [&](auto one) { return same_text(one, name); });
     if (own || !is_header_name(name) || !is_header_value(value)) return malformed("A header cannot be sent.");
     line(name, value);
   }

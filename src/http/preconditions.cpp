@@ -1,5 +1,7 @@
 #include "recibo/http/preconditions.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include <algorithm>
 
 namespace recibo::http {
@@ -55,7 +57,7 @@ std::optional<if_match> read_if_match(const header_list& headers, bool& malforme
   }
   bool some = false;
   for (const auto& [name, value] : headers)
-    if (same_name(name, "if-match") && !read_tags(value, out.tags, some)) malformed = true;
+    if (same_text(name, "if-match") && !read_tags(value, out.tags, some)) malformed = true;
   malformed = malformed || !some;
   return out;
 }

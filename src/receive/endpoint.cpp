@@ -149,7 +149,7 @@ boost::asio::awaitable<http::response> callbacks::handle(http::request& whole) {
     if (!hands->confirm_url.empty()) {
       result<int> status = error(transient::not_ready, "Nothing here can fetch the confirmation.");
       if (parts_.fetch) {
-        auto fetched = parts_.fetch(std::move(hands->confirm_url), until);
+        auto fetched = parts_.fetch(from, std::move(hands->confirm_url), until);
         status = co_await std::move(fetched);
       }
       // Sent again, the same confirmation may succeed; a 2xx without one would leave the subscription pending for ever.
@@ -188,18 +188,20 @@ boost::asio::awaitable<std::optional<verify::fetched_key>> callbacks::fetch_key(
   const verify::signed_message signed_part{whole.method, url, whole.query, whole.headers, whole.body};
   auto needed = verify::which_key(from.verify, signed_part, from.keys, parts_.clock());
   if (!needed) {
-    refusal = refuse_signature(needed.error(), whole, from);
+    refusal = needed.error().code == permanent::signature_mismatch
+                  ? refuse_key(needed.error(), whole, from)
+                  : refuse_signature(needed.error(), whole, *settings, from, signed_part);
     co_return std::nullopt;
   }
   if (!*needed) co_return std::nullopt;
   result<verify::fetched_key> got = error(transient::not_ready, "Keys are not fetched here.");
   if (parts_.keys) {
-    auto asking = parts_.keys(std::move(settings), from, std::move(**needed), until);
+    auto asking = parts_.keys(std::move(settings), from, std::move(**needed), whole.peer, until);
     got = co_await std::move(asking);
   }
   if (got) co_return std::move(*got);
   const known_ids known{{}, {}, whole.trace_id};
-  refusal = got.error().is_permanent() ? refuse_signature(got.error(), whole, from) : refuse_record(got.error(), known, from);
+  refusal = got.error().is_permanent() ? refuse_key(got.error(), whole, from) : refuse_record(got.error(), known, from);
   co_return std::nullopt;
 }
 
@@ -216,16 +218,14 @@ std::variant<http::response, signed_handshake, record::callback> callbacks::judg
   const bool is_unsigned = !secret_name && (secret_name.error().code == permanent::signature_missing ||
                                             secret_name.error().code == permanent::content_missing);
   if (is_unsigned || (secret_name && secret_name->empty())) {
-    if (auto told = answer_unsigned(from, whole, !is_unsigned)) return shake(std::move(*told), whole, from);
+    if (auto told = answer_unsigned(from, whole)) return shake(std::move(*told), whole, from);
   }
-  if (!secret_name) {
-    if (parts_.refused) parts_.refused->add(*settings, from, signed_part, secret_name.error(), whole, at, began);
-    return refuse_signature(secret_name.error(), whole, from);
-  }
+  if (!secret_name) return refuse_signature(secret_name.error(), whole, *settings, from, signed_part);
   if (signed_by_a_handshake(from, whole)) {
     const error given_away(permanent::signature_mismatch, "a handshake gives this signature to anybody");
-    return refuse_signature(given_away, whole, from);
+    return refuse_signature(given_away, whole, *settings, from, signed_part);
   }
+  if (fetched != nullptr && parts_.vouch) parts_.vouch(from.name, whole.peer);
   // Only authentic callbacks use up the rate: a forger must not be able to shut out the provider.
   if (from.rate && !rates_.take(from.name, *from.rate, began)) {
     const known_ids known{{}, {}, whole.trace_id};
@@ -233,12 +233,14 @@ std::variant<http::response, signed_handshake, record::callback> callbacks::judg
   }
   if (!secret_name->empty()) parts_.counts->secret_used(from.name, *secret_name, at);
   if (meant) parts_.counts->secret_used(from.name, recorded_name(meant->secret_name), at);
-  if (auto hands = answer_signed(from, whole, *secret_name)) return std::move(*hands);
+  auto hands = answer_signed(from, whole, *secret_name);
+  if (hands && !hands->unusable) return std::move(*hands);
 
   record::callback out;
   if (takes_unsigned_key(from)) out.signed_digest = verify::signed_digest(from.verify, signed_part);
   if (meant) out.request_id = meant->request_id;
   extract(from, whole, out);
+  if (hands) out.unprocessable = std::move(hands->unusable);
   if (out.event == "ignore" && !out.unprocessable) {
     parts_.counts->callback(from.name, transition::to_string(transition::disposition::ignored));
     return answer_ignored(out.request_id, from.answers, whole.trace_id);
@@ -270,6 +272,17 @@ http::response callbacks::shake(http::response told, const http::request& whole,
               {"peer", whole.peer},
               {"trace_id", whole.trace_id}});
   return told;
+}
+
+http::response callbacks::refuse_signature(const error& why, const http::request& whole, const config::settings& settings,
+                                           const config::provider& from, const verify::signed_message& signed_part) {
+  if (parts_.refused) parts_.refused->add(settings, from, signed_part, why, whole, parts_.clock(), steady::now());
+  return refuse_signature(why, whole, from);
+}
+
+http::response callbacks::refuse_key(const error& why, const http::request& whole, const config::provider& from) {
+  if (parts_.refused) parts_.refused->add_unknown_key(from, why, whole, parts_.clock());
+  return refuse_signature(why, whole, from);
 }
 
 http::response callbacks::refuse_signature(const error& why, const http::request& whole, const config::provider& from) {

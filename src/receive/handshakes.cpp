@@ -33,7 +33,10 @@ http::response as_json(std::string text) { return say(200, "application/json", s
 http::response no_challenge() {
   return http::problem(400, "malformed_challenge", "This is no verification request of this provider.");
 }
-http::response wrong_token() { return http::problem(403, "forbidden", "The token is not the one that was agreed."); }
+// No word of the API's: "forbidden" speaks of a role.
+http::response wrong_token() {
+  return http::problem(403, "wrong_verify_token", "The token is not the one that was agreed (handshake.token).");
+}
 http::response no_secret() { return http::problem(error(transient::not_ready, "No secret is valid now.")); }
 
 bool is_printable(std::string_view text) noexcept {
@@ -173,10 +176,23 @@ class told_json {
   verify::json_reading read_;
 };
 
+// Authentic, so it is kept, and a person can see what came.
+signed_handshake unusable(std::string_view what) {
+  signed_handshake out;
+  out.unusable = error(permanent::malformed_field, "a verification request whose " + std::string(what) +
+                                                       " is absent, too long or holds " + "other than printable ASCII");
+  return out;
+}
+
+signed_handshake signed_echo(std::optional<std::string_view> challenge) {
+  if (!challenge || !is_printable(*challenge)) return unusable("challenge");
+  return signed_handshake{plain(std::string(*challenge))};
+}
+
 std::optional<signed_handshake> answer_slack(const http::request& asked) {
   const told_json body(asked.body, {"/type", "/challenge"});
   if (body.text(0) != "url_verification") return std::nullopt;
-  return signed_handshake{echo(body.text(1))};
+  return signed_echo(body.text(1));
 }
 
 std::optional<signed_handshake> answer_zoom(const config::provider& of, const http::request& asked,
@@ -184,7 +200,7 @@ std::optional<signed_handshake> answer_zoom(const config::provider& of, const ht
   const told_json body(asked.body, {"/event", "/payload/plainToken"});
   if (body.text(0) != "endpoint.url_validation") return std::nullopt;
   const auto token = body.text(1);
-  if (!token || !is_word(*token, 255)) return signed_handshake{no_challenge()};
+  if (!token || !is_word(*token, 255)) return unusable("plainToken");
   const verify::named_secret* secret = secret_named(of, secret_name);
   if (secret == nullptr) return signed_handshake{no_secret()};
   const std::string mac = verify::keyed_hash(hash_name::sha256, secret->text.reveal(), *token);
@@ -196,7 +212,7 @@ std::optional<signed_handshake> answer_twitch(const http::request& asked) {
   // The header is not signed. A notification has an event and no challenge, and stays one.
   const told_json body(asked.body, {"/challenge", "/event"});
   if (body.at(0) == nullptr || body.at(1) != nullptr) return std::nullopt;
-  return signed_handshake{echo(body.text(0))};
+  return signed_echo(body.text(0));
 }
 
 std::optional<signed_handshake> answer_xero(const http::request& asked) {
@@ -233,7 +249,11 @@ std::optional<signed_handshake> answer_sns(const http::request& asked) {
   if (type == "UnsubscribeConfirmation") return signed_handshake{nothing()};
   if (type != "SubscriptionConfirmation") return std::nullopt;
   const auto url = body.text(1);
-  if (!url || !is_printable(*url) || !verify::is_sns_url(*url)) return signed_handshake{no_challenge()};
+  if (!url || !is_printable(*url) || !verify::is_sns_url(*url)) {
+    signed_handshake out;
+    out.unusable = error(permanent::malformed_field, "a confirmation whose SubscribeURL is not one of AWS SNS");
+    return out;
+  }
   return signed_handshake{nothing(), std::string(*url)};
 }
 
@@ -280,14 +300,15 @@ http::response answer_question(const config::provider& of, const http::request& 
   return no_challenge();
 }
 
-std::optional<http::response> answer_unsigned(const config::provider& of, const http::request& asked, bool verified) {
+std::optional<http::response> answer_unsigned(const config::provider& of, const http::request& asked) {
   if (!of.handshake) return std::nullopt;
   const bool silent = tells_nothing(asked.body);
   if (of.handshake->kind == handshake_kind::microsoft_graph) {
     const question query(asked);
-    // Asked for and unusable is refused as such: it would be a callback without a signature otherwise.
+    // Asked for and unusable is refused as such. With news in its body it is a callback, whatever its query says: to be judged
+    // by what it carries, and not to be answered as if it had been taken.
     const bool asks = asked.query.find("validationToken") != std::string::npos;
-    if (!asks || (verified && !silent)) return std::nullopt;
+    if (!asks || !silent) return std::nullopt;
     return echo(query.field("validationToken"));
   }
   if (of.handshake->kind == handshake_kind::woocommerce) {

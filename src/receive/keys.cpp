@@ -45,12 +45,6 @@ struct key_entry {
   int failures = 0;
 };
 
-// New keys that a provider may still be asked for.
-struct allowance {
-  double left = 0;
-  time_point at{};
-};
-
 seconds doubled(seconds first, seconds most, int failures) {
   auto out = first;
   for (int i = 1; i < failures && out < most; ++i) out *= 2;
@@ -62,12 +56,13 @@ seconds doubled(seconds first, seconds most, int failures) {
 class key_cache::impl : public std::enable_shared_from_this<key_cache::impl> {
  public:
   impl(asio::any_io_executor e, fetch_function f, options o)
-      : executor_(std::move(e)), fetch_(std::move(f)), how_(std::move(o)), tasks_(executor_) {}
+      : executor_(std::move(e)), fetch_(std::move(f)), how_(std::move(o)), budget_(how_.budget), tasks_(executor_) {}
 
   static asio::awaitable<result<verify::fetched_key>> get(std::shared_ptr<impl> self,
                                                           std::shared_ptr<const config::settings> settings,
-                                                          const config::provider& from, verify::needed_key what,
+                                                          const config::provider& from, verify::needed_key what, std::string peer,
                                                           time_point until);
+  void vouch(std::string_view provider, std::string_view peer) { budget_.vouch(provider, peer, steady_clock::now()); }
   void stop() { tasks_.emit(asio::cancellation_type::terminal); }
   std::size_t size() const noexcept { return entries_.size(); }
 
@@ -86,21 +81,20 @@ class key_cache::impl : public std::enable_shared_from_this<key_cache::impl> {
   // The flight may have landed when this returns: some errors need no network.
   std::shared_ptr<key_flight> start(key_entry& entry, errand of);
   void land(const errand& of, result<verify::fetched_key> got);
-  bool allowed(const std::string& provider, time_point now);
   bool make_room();
 
   asio::any_io_executor executor_;
   fetch_function fetch_;
   options how_;
   std::map<std::string, key_entry> entries_;
-  std::map<std::string, allowance> allowances_;
+  key_budget budget_;
   async::task_group tasks_;
 };
 
 asio::awaitable<result<verify::fetched_key>> key_cache::impl::get(std::shared_ptr<impl> self,
                                                                   std::shared_ptr<const config::settings> settings,
                                                                   const config::provider& from, verify::needed_key what,
-                                                                  time_point until) {
+                                                                  std::string peer, time_point until) {
   const auto now = steady_clock::now();
   // A provider that is configured anew may be another one of that name.
   const std::string name = from.name + '\n' + from.key_source.url + '\n' + what.cache_key();
@@ -122,7 +116,8 @@ asio::awaitable<result<verify::fetched_key>> key_cache::impl::get(std::shared_pt
   std::shared_ptr<key_flight> mine = at == self->entries_.end() ? nullptr : at->second.flight;
   if (!mine) {
     // Known keys are asked for again whoever asks; what was never seen may be an invention.
-    if (!known && (!self->allowed(from.name, now) || (at == self->entries_.end() && !self->make_room())))
+    if (!known &&
+        (!self->budget_.take(from.name, what.cache_key(), peer, now) || (at == self->entries_.end() && !self->make_room())))
       co_return error(transient::not_ready, "Too many keys that were never seen before are being asked for.");
     key_entry& entry = self->entries_[name];
     entry.used = now;
@@ -202,17 +197,6 @@ void key_cache::impl::land(const errand& of, result<verify::fetched_key> got) {
   of.flight->land(std::move(got));
 }
 
-bool key_cache::impl::allowed(const std::string& provider, time_point now) {
-  auto [at, fresh] = allowances_.try_emplace(provider);
-  allowance& a = at->second;
-  const double passed = fresh ? 0 : std::chrono::duration<double>(now - a.at).count();
-  a.left = fresh ? how_.new_at_once : std::min(how_.new_at_once, a.left + passed * how_.new_per_minute / 60);
-  a.at = now;
-  if (a.left < 1) return false;
-  a.left -= 1;
-  return true;
-}
-
 // What nobody has asked for longest goes, refusals before keys.
 bool key_cache::impl::make_room() {
   if (entries_.size() < how_.entries_most) return true;
@@ -234,9 +218,11 @@ key_cache::~key_cache() { impl_->stop(); }
 
 asio::awaitable<result<verify::fetched_key>> key_cache::get(std::shared_ptr<const config::settings> settings,
                                                             const config::provider& from, verify::needed_key what,
-                                                            time_point until) {
-  return impl::get(impl_, std::move(settings), from, std::move(what), until);
+                                                            std::string peer, time_point until) {
+  return impl::get(impl_, std::move(settings), from, std::move(what), std::move(peer), until);
 }
+
+void key_cache::vouch(std::string_view provider, std::string_view peer) { impl_->vouch(provider, peer); }
 
 void key_cache::stop() { impl_->stop(); }
 std::size_t key_cache::size() const noexcept { return impl_->size(); }

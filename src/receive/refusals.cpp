@@ -40,6 +40,18 @@ void refusals::add(const config::settings& settings, const config::provider& fro
     made.cause = verify::to_string(verify::cause::not_examined);
     made.explanation = "There were too many to look into each.";
   }
+  note(from, std::move(made), whole, at);
+}
+
+void refusals::add_unknown_key(const config::provider& from, const error& why, const http::request& whole, sys_micros at) {
+  refusal_entry made;
+  made.reason = code_word(why.code);
+  made.cause = verify::to_string(verify::cause::key_unknown);
+  made.explanation = "There is no key to verify it with: " + why.detail + ".";
+  note(from, std::move(made), whole, at);
+}
+
+void refusals::note(const config::provider& from, refusal_entry made, const http::request& whole, sys_micros at) {
   made.first_at = at;
   refusal_entry& entry = entry_for(from.name, std::move(made));
   entry.last_at = at;

@@ -1,5 +1,6 @@
 #include "changes.hpp"
 
+#include "recibo/core/ascii.hpp"
 #include "recibo/core/digest.hpp"
 #include "recibo/core/utf8.hpp"
 
@@ -191,15 +192,13 @@ class maker {
     if (asked_.how.signature.from != place::header) return;
     std::vector<std::string> seen = asked_.how.signature.names;
     for (const auto& [name, value] : asked_.message.headers) {
-      std::string lower = name;
-      std::transform(lower.begin(), lower.end(), lower.begin(),
-                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+      const std::string small = lower(name);
       // Shorter than any hash: a date, a length, a name.
-      if (value.size() < 20 || name.size() > 100 || seen.size() > 40 || std::find(seen.begin(), seen.end(), lower) != seen.end())
+      if (value.size() < 20 || name.size() > 100 || seen.size() > 40 || std::find(seen.begin(), seen.end(), small) != seen.end())
         continue;
-      seen.push_back(lower);
-      add(cause::header_renamed, subject::scheme, "the signature in the header " + lower, [lower](trial& t) {
-        t.how.signature.names = {lower};
+      seen.push_back(small);
+      add(cause::header_renamed, subject::scheme, "the signature in the header " + small, [small](trial& t) {
+        t.how.signature.names = {small};
         t.how.signature.numbered.clear();
         return true;
       });

@@ -45,7 +45,7 @@ constexpr int numbered_max = 100;
 
 // 1 to 100 in its one spelling; 0: something else.
 int number_behind(std::string_view name, std::string_view prefix) noexcept {
-  if (name.size() <= prefix.size() || name.size() > prefix.size() + 3 || !same_name(name.substr(0, prefix.size()), prefix))
+  if (name.size() <= prefix.size() || name.size() > prefix.size() + 3 || !same_text(name.substr(0, prefix.size()), prefix))
     return 0;
   int out = 0;
   for (const char c : name.substr(prefix.size())) {

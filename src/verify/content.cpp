@@ -8,13 +8,6 @@
 namespace recibo::verify {
 namespace {
 
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
-
 // The fields of the form in the body; nullopt: there is a body that is no form, or one with too many fields.
 std::optional<const fields*> posted_form(reading& from) {
   if (from.message().body.empty()) return nullptr;
@@ -103,7 +96,7 @@ result<signed_content> signed_content::gather(const scheme& how, reading& from, 
       if (!part.fallback) return error(permanent::content_missing, "a header or field that is signed is absent");
       found.value = *part.fallback;
     }
-    if (part.lower) found.value = out.keep(lower_case(found.value));
+    if (part.lower) found.value = out.keep(lower(found.value));
     if (!part.before.empty()) out.pieces_.push_back(part.before);
     if (part.what == source::secret) out.secrets_.push_back(out.pieces_.size());
     if (part.what == source::url && !how.url_variants.empty()) {

@@ -1,5 +1,7 @@
 #include "recibo/verify/diagnose.hpp"
 
+#include "recibo/verify/foreign_key.hpp"
+
 #include "changes.hpp"
 
 #include <algorithm>
@@ -36,6 +38,7 @@ std::string_view advice(cause why) {
     case cause::clock_ahead:
     case cause::content_missing:
     case cause::secret_of_nobody:
+    case cause::key_unknown:
     case cause::not_examined: break;
   }
   return {};
@@ -51,6 +54,9 @@ class search {
       return std::move(out_);
     }
     const auto code = out_.verdict.error().code;
+    const auto named = which_key(asked_.how, asked_.message, asked_.keys, asked_.now);
+    if (!named && named.error().code == permanent::signature_mismatch)
+      return tell(cause::key_unknown, "No key is asked for: " + named.error().detail + ".");
     if (!out_.verdict.error().is_permanent())
       return tell(cause::not_examined, "Its key has to be fetched from the provider first, which only the service does.");
     if (code == permanent::signature_repeated)
@@ -219,6 +225,7 @@ std::string_view to_string(cause c) noexcept {
     case cause::other_provider: return "other_provider";
     case cause::other_scheme: return "other_scheme";
     case cause::secret_of_nobody: return "secret_of_nobody";
+    case cause::key_unknown: return "key_unknown";
     case cause::not_examined: return "not_examined";
   }
   return "";

@@ -2,6 +2,7 @@
 
 #include "recibo/core/digest.hpp"
 
+#include "collect.hpp"
 #include "host.hpp"
 #include "kinds.hpp"
 
@@ -22,24 +23,34 @@ result<std::string_view> only_header(const reading& from, const std::string& nam
   return found.value;
 }
 
-result<std::optional<needed_key>> certificate_by_header(const scheme& how, const reading& from) {
+// Nothing is fetched for what holds no signature that could be checked with it.
+result<void> want_signature(const scheme& how, reading& from) {
+  const auto signatures = collect(how, from);
+  if (!signatures) return signatures.error();
+  if (signatures->candidates.empty()) return error(permanent::signature_missing, "no signature that can be decoded");
+  return {};
+}
+
+result<std::optional<needed_key>> certificate_by_header(const scheme& how, reading& from) {
   const auto url = only_header(from, how.key.certificate_url_header, "URL of a certificate");
   if (!url) return url.error();
   const auto parts = plain_https(*url);
   const auto& below = how.key.host_suffixes;
   if (!parts || std::none_of(below.begin(), below.end(), [&](const auto& s) { return host_is_below(parts->host, s); }))
     return unwanted("the certificate's URL is not one of the provider's");
+  if (const auto fine = want_signature(how, from); !fine) return fine.error();
   needed_key out;
   out.url = *url;
   return std::optional(std::move(out));
 }
 
-result<std::optional<needed_key>> key_by_header(const scheme& how, const reading& from, const keyring& keys) {
+result<std::optional<needed_key>> key_by_header(const scheme& how, reading& from, const keyring& keys) {
   // Keys that are written down are the ones that are meant, and then nothing is fetched.
   if (!keys.secrets.empty()) return std::optional<needed_key>();
   const auto id = only_header(from, how.key.id_header, "ID of a key");
   if (!id) return id.error();
   if (!is_key_id(*id)) return unwanted("the key's ID is no ID");
+  if (const auto fine = want_signature(how, from); !fine) return fine.error();
   needed_key out;
   out.what = needed_key::form::circle;
   out.id = *id;
@@ -104,7 +115,7 @@ result<std::optional<needed_key>> which_key(const scheme& how, const signed_mess
                                             sys_micros now) {
   if (!how.needs_foreign_key()) return std::optional<needed_key>();
   reading from(how, message);
-  if (how.kind == scheme_kind::plaid) return plaid_key(from, keys);
+  if (how.kind == scheme_kind::plaid) return plaid_key(how, from, keys, now);
   if (how.kind == scheme_kind::aws_sns) return sns_key(from, keys, now);
   if (!how.key.certificate_url_header.empty()) return certificate_by_header(how, from);
   return key_by_header(how, from, keys);

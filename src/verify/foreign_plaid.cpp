@@ -26,6 +26,8 @@ result<web_token> read_token(const reading& from) {
   if (found.times == 0 || found.value.empty()) return broken_token("there is no token");
   const std::string_view text = found.value;
   if (text.size() > signature_header_max) return broken_token("the token is too long");
+  // RFC 7515, section 2: base64url without padding. With it one token would have two spellings.
+  if (text.find('=') != std::string_view::npos) return broken_token("the token's parts are padded");
   const std::size_t first = text.find('.'), second = text.find('.', first == std::string_view::npos ? first : first + 1);
   if (second == std::string_view::npos || text.find('.', second + 1) != std::string_view::npos)
     return broken_token("the token has not three parts");
@@ -48,6 +50,25 @@ result<web_token> read_token(const reading& from) {
   return web_token{text.substr(0, second), std::string(text_of(1)), std::move(*signature), std::move(*payload)};
 }
 
+// Its age, and that it speaks of this body: what a token must say whatever key signed it, so that none is fetched for one that
+// cannot be right.
+result<void> judge_claims(const scheme& how, const web_token& token, const reading& from, sys_micros now) {
+  constexpr std::array<std::string_view, 2> at{"/iat", "/request_body_sha256"};
+  const json_reading claims = read_json(token.payload, at);
+  if (claims.broken) return broken_token("the token's payload is no strict JSON");
+  const auto& issued = claims.values[0];
+  if (!issued || issued->kind != json_value::kind::number) return error(permanent::timestamp_missing, "the token has no iat");
+  const auto tolerance = how.timestamp ? how.timestamp->tolerance : std::nullopt;
+  if (const auto fine = judge_time(timestamp_format::unix_s, tolerance, issued->text, now); !fine) return fine.error();
+  const auto& hash = claims.values[1];
+  if (!hash || hash->kind != json_value::kind::string)
+    return error(permanent::content_missing, "the token holds no hash of the body");
+  const auto said = from_hex(hash->text);
+  if (!said || !equal_constant_time(*said, digest(hash_name::sha256, std::array{from.message().body}).view()))
+    return error(permanent::signature_mismatch, "the body is not the one whose hash is signed");
+  return {};
+}
+
 // A key that is written down, by its ID.
 const named_secret* pinned(const keyring& keys, std::string_view id) noexcept {
   for (const named_secret& one : keys.secrets) {
@@ -65,11 +86,12 @@ needed_key to_fetch(std::string id) {
 
 }  // namespace
 
-result<std::optional<needed_key>> plaid_key(reading& from, const keyring& keys) {
+result<std::optional<needed_key>> plaid_key(const scheme& how, reading& from, const keyring& keys, sys_micros now) {
   auto token = read_token(from);
   if (!token) return token.error();
   // Keys that are written down are the ones that are meant, and then nothing is fetched.
   if (!keys.secrets.empty()) return std::optional<needed_key>();
+  if (const auto fine = judge_claims(how, *token, from, now); !fine) return fine.error();
   return std::optional(to_fetch(std::move(token->key_id)));
 }
 
@@ -77,13 +99,7 @@ result<std::string> verify_plaid(const scheme& how, reading& from, const keyring
                                  const fetched_key* fetched) {
   const auto token = read_token(from);
   if (!token) return token.error();
-  constexpr std::array<std::string_view, 2> at{"/iat", "/request_body_sha256"};
-  const json_reading claims = read_json(token->payload, at);
-  if (claims.broken) return broken_token("the token's payload is no strict JSON");
-  const auto& issued = claims.values[0];
-  if (!issued || issued->kind != json_value::kind::number) return error(permanent::timestamp_missing, "the token has no iat");
-  const auto tolerance = how.timestamp ? how.timestamp->tolerance : std::nullopt;
-  if (const auto fine = judge_time(timestamp_format::unix_s, tolerance, issued->text, now); !fine) return fine.error();
+  if (const auto fine = judge_claims(how, *token, from, now); !fine) return fine.error();
 
   public_key_ptr key;
   std::string name;
@@ -103,12 +119,6 @@ result<std::string> verify_plaid(const scheme& how, reading& from, const keyring
   }
   if (!signed_by(*key, signing_method::ecdsa_raw, hash_name::sha256, std::array{token->signed_part}, token->signature))
     return error(permanent::signature_mismatch, "the token is not signed by the key that it names");
-  const auto& hash = claims.values[1];
-  if (!hash || hash->kind != json_value::kind::string)
-    return error(permanent::content_missing, "the token holds no hash of the body");
-  const auto said = from_hex(hash->text);
-  if (!said || !equal_constant_time(*said, digest(hash_name::sha256, std::array{from.message().body}).view()))
-    return error(permanent::signature_mismatch, "the body is not the one whose hash is signed");
   return name;
 }
 

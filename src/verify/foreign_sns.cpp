@@ -39,6 +39,7 @@ struct notice {
   json_reading read;
   hash_name hash = hash_name::sha1;
   std::span<const member> signed_members;
+  std::string made{};  // the signature, decoded
 
   // nullopt: absent, or not a text.
   std::optional<std::string_view> text(member which) const noexcept {
@@ -53,6 +54,9 @@ result<notice> read_notice(reading& from) {
   out.read = read_json(from.message().body, pointers);
   if (out.read.broken) return error(permanent::signature_missing, "the body is no strict JSON");
   if (!out.text(signature) || out.text(signature)->empty()) return error(permanent::signature_missing, "there is no Signature");
+  auto made = from_base64(*out.text(signature));
+  if (!made || made->empty()) return error(permanent::signature_missing, "the Signature is not base64");
+  out.made = std::move(*made);
   const auto version_text = out.text(version);
   if (version_text == "1") {
     out.hash = hash_name::sha1;
@@ -113,8 +117,6 @@ result<std::string> verify_sns(const scheme& how, reading& from, const keyring& 
                                const fetched_key* fetched) {
   const auto said = read_notice(from);
   if (!said) return said.error();
-  const auto made = from_base64(*said->text(signature));
-  if (!made || made->empty()) return error(permanent::signature_missing, "the Signature is not base64");
   const auto tolerance = how.timestamp ? how.timestamp->tolerance : std::nullopt;
   if (const auto fine = judge_time(timestamp_format::rfc3339, tolerance, *said->text(timestamp), now); !fine) return fine.error();
   auto name = topic_name(*said, keys, now);
@@ -130,7 +132,7 @@ result<std::string> verify_sns(const scheme& how, reading& from, const keyring& 
     if (!text) continue;
     pieces.insert(pieces.end(), {pointers[one].substr(1), "\n", *text, "\n"});
   }
-  if (!signed_by(**key, signing_method::rsa_pkcs1, said->hash, pieces, *made))
+  if (!signed_by(**key, signing_method::rsa_pkcs1, said->hash, pieces, said->made))
     return error(permanent::signature_mismatch, "the certificate's key did not make this signature");
   return name;
 }

@@ -1,5 +1,6 @@
 #include "host.hpp"
 
+#include "recibo/core/ascii.hpp"
 #include "recibo/verify/foreign_key.hpp"
 
 #include <algorithm>
@@ -7,14 +8,7 @@
 namespace recibo::verify {
 namespace {
 
-constexpr char small(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool same_text(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return small(x) == small(y); });
-}
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-bool is_letter(char c) noexcept { return small(c) >= 'a' && small(c) <= 'z'; }
+bool is_letter(char c) noexcept { return lower(c) >= 'a' && lower(c) <= 'z'; }
 
 bool is_label(std::string_view label) noexcept {
   return !label.empty() && label.size() <= 63 && label.front() != '-' && label.back() != '-' &&
@@ -49,6 +43,18 @@ bool is_path(std::string_view path) noexcept {
   return true;
 }
 
+// us-east-1, us-gov-west-1, cn-north-1: letters, more letters, a number. "s3-us-west-2" is a bucket's host and none.
+bool is_region(std::string_view label) noexcept {
+  std::size_t words = 0;
+  for (;; ++words) {
+    const std::size_t end = label.find('-');
+    const std::string_view word = label.substr(0, end);
+    if (end == std::string_view::npos) return words >= 2 && !word.empty() && std::all_of(word.begin(), word.end(), is_digit);
+    if (word.empty() || !std::all_of(word.begin(), word.end(), is_letter)) return false;
+    label.remove_prefix(end + 1);
+  }
+}
+
 }  // namespace
 
 bool host_is_below(std::string_view name, std::string_view suffix) noexcept {
@@ -73,9 +79,7 @@ bool is_sns_url(std::string_view url) noexcept {
   host.remove_prefix(4);
   for (const std::string_view suffix : {".amazonaws.com.cn", ".amazonaws.com"}) {
     if (host.size() <= suffix.size() || !same_text(host.substr(host.size() - suffix.size()), suffix)) continue;
-    // One label: us-east-1, cn-north-1, us-gov-west-1.
-    const std::string_view region = host.substr(0, host.size() - suffix.size());
-    return region.size() >= 3 && is_label(region);
+    return is_region(host.substr(0, host.size() - suffix.size()));
   }
   return false;
 }

@@ -24,7 +24,7 @@ std::vector<std::string> tokens_of(std::string_view pointer) {
 
 class counter final : public json_events {
  public:
-  explicit counter(std::string_view pointer) : tokens_(tokens_of(pointer)) {}
+  counter(std::string_view pointer, std::size_t most) : tokens_(tokens_of(pointer)), most_(most) {}
 
   void key(std::string_view name, bool) override {
     leads_on_ = depth_ == on_path_ && on_path_ >= 1 && on_path_ - 1 < tokens_.size() && tokens_[on_path_ - 1] == name;
@@ -52,6 +52,8 @@ class counter final : public json_events {
     --depth_;
   }
 
+  bool wants_more() const override { return found_.value_or(0) <= most_; }
+
   std::optional<std::size_t> found() const noexcept { return found_; }
 
  private:
@@ -60,6 +62,7 @@ class counter final : public json_events {
   }
 
   std::vector<std::string> tokens_;
+  std::size_t most_;
   std::size_t depth_ = 0;        // open containers
   std::size_t on_path_ = 0;      // depth of the innermost one that the pointer leads to or through
   std::size_t array_depth_ = 0;  // of the array itself while it is open
@@ -77,8 +80,8 @@ std::optional<std::pair<std::string_view, std::string_view>> split_at_star(std::
   return std::pair(pointer.substr(0, at), rest);
 }
 
-std::optional<std::size_t> count_elements(std::string_view document, std::string_view pointer) {
-  counter listener(pointer);
+std::optional<std::size_t> count_elements(std::string_view document, std::string_view pointer, std::size_t most) {
+  counter listener(pointer, most);
   if (read_json_events(document, json_numbers::within_double, listener)) return std::nullopt;
   return listener.found();
 }

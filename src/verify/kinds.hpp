@@ -31,7 +31,7 @@ result<std::string> verify_sns(const scheme& how, reading& from, const keyring& 
 result<std::string> verify_http_signatures(const scheme& how, reading& from, const keyring& keys, sys_micros now);
 
 // What they ask for.
-result<std::optional<needed_key>> plaid_key(reading& from, const keyring& keys);
+result<std::optional<needed_key>> plaid_key(const scheme& how, reading& from, const keyring& keys, sys_micros now);
 result<std::optional<needed_key>> sns_key(reading& from, const keyring& keys, sys_micros now);
 
 // A key ID that can stand in a path and in a cache as it is.

@@ -1,5 +1,6 @@
 #include "prepared.hpp"
 
+#include "recibo/core/ascii.hpp"
 #include "recibo/core/digest.hpp"
 #include "recibo/verify/verifier.hpp"
 
@@ -24,11 +25,46 @@ std::optional<std::string_view> part_of(std::string_view text, std::string_view 
   }
 }
 
+// As WordPress decodes what it stored (wp_specialchars_decode with ENT_QUOTES): one pass, quotes, "<", ">" and "&" alone, numbers
+// with any leading zeros.
+std::string without_entities(std::string_view text) {
+  constexpr std::pair<std::string_view, char> named[] = {{"quot;", '"'}, {"lt;", '<'}, {"gt;", '>'}, {"amp;", '&'}};
+  constexpr std::pair<std::string_view, char> numbered[] = {{"39;", '\''}, {"x27;", '\''}, {"34;", '"'}, {"x22;", '"'},
+                                                            {"60;", '<'},  {"62;", '>'},   {"38;", '&'}, {"x26;", '&'}};
+  const auto begins = [](std::string_view rest, std::string_view with) { return same_text(rest.substr(0, with.size()), with); };
+  std::string out;
+  while (!text.empty()) {
+    const char first = text.front();
+    text.remove_prefix(1);
+    out += first;
+    if (first != '&') continue;
+    const auto known = std::find_if(std::begin(named), std::end(named), [&](const auto& n) { return text.starts_with(n.first); });
+    if (known != std::end(named)) {
+      out.back() = known->second;
+      text.remove_prefix(known->first.size());
+      continue;
+    }
+    if (!text.starts_with('#')) continue;
+    const bool hexadecimal = begins(text.substr(1), "x");
+    const std::size_t digits = std::min(text.find_first_not_of('0', hexadecimal ? 2 : 1), text.size());
+    for (const auto& [number, stands_for] : numbered) {
+      const bool in_hex = number.starts_with('x');
+      const std::string_view meant = in_hex ? number.substr(1) : number;
+      if (in_hex != hexadecimal || !begins(text.substr(digits), meant)) continue;
+      out.back() = stands_for;
+      text.remove_prefix(digits + meant.size());
+      break;
+    }
+  }
+  return out;
+}
+
 result<std::string> decode_text(text_encoding how, std::string_view text) {
   std::optional<std::string> bytes;
   switch (how) {
     case text_encoding::utf8:
     case text_encoding::pem: bytes = std::string(text); break;
+    case text_encoding::html: bytes = without_entities(text); break;
     case text_encoding::base64:
       bytes = from_base64(text);
       if (!bytes) return misconfigured("the secret is not base64, as this scheme's secrets are");

@@ -2,6 +2,7 @@
 #include "recibo/verify/scheme.hpp"
 
 #include "recibo/core/embedded.hpp"
+#include "recibo/verify/words.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -39,9 +40,6 @@ Enum word(const json& value, const std::array<std::pair<std::string_view, Enum>,
   refuse(std::string(field) + ": not a value that this version knows");
 }
 
-template <class Enum, std::size_t N>
-using word_table = std::array<std::pair<std::string_view, Enum>, N>;
-
 constexpr word_table<scheme_kind, 10> kinds{{{"hmac", scheme_kind::hmac},
                                              {"hash", scheme_kind::hash},
                                              {"token", scheme_kind::token},
@@ -52,23 +50,11 @@ constexpr word_table<scheme_kind, 10> kinds{{{"hmac", scheme_kind::hmac},
                                              {"aws-sns", scheme_kind::aws_sns},
                                              {"http-message-signatures", scheme_kind::http_signatures},
                                              {"none", scheme_kind::none}}};
-constexpr word_table<hash_name, 4> hashes{
-    {{"sha1", hash_name::sha1}, {"sha256", hash_name::sha256}, {"sha384", hash_name::sha384}, {"sha512", hash_name::sha512}}};
-constexpr word_table<text_encoding, 4> key_encodings{
-    {{"utf8", text_encoding::utf8}, {"base64", text_encoding::base64}, {"hex", text_encoding::hex}, {"pem", text_encoding::pem}}};
-constexpr word_table<signature_encoding, 4> signature_encodings{{{"hex", signature_encoding::hex},
-                                                                 {"base64", signature_encoding::base64},
-                                                                 {"base64url", signature_encoding::base64url},
-                                                                 {"text", signature_encoding::text}}};
 constexpr word_table<place, 5> places{{{"header", place::header},
                                        {"json", place::json},
                                        {"form", place::form},
                                        {"element", place::element},
                                        {"claim", place::claim}}};
-constexpr word_table<timestamp_format, 4> formats{{{"unix_s", timestamp_format::unix_s},
-                                                   {"unix_ms", timestamp_format::unix_ms},
-                                                   {"unix_any", timestamp_format::unix_any},
-                                                   {"rfc3339", timestamp_format::rfc3339}}};
 constexpr word_table<content_part::source, 3> url_forms{{{"full", content_part::source::url},
                                                          {"hubspot_decoded", content_part::source::url_hubspot},
                                                          {"plivo", content_part::source::url_plivo}}};
@@ -119,8 +105,8 @@ key_rule read_key(const json& from) {
        "key");
   key_rule out;
   out.strip_prefix = text(from, "strip_prefix");
-  if (from.contains("encoding")) out.encoding = word(from["encoding"], key_encodings, "key.encoding");
-  if (from.contains("digest")) out.digest = word(from["digest"], hashes, "key.digest");
+  if (from.contains("encoding")) out.encoding = word(from["encoding"], key_encoding_words, "key.encoding");
+  if (from.contains("digest")) out.digest = word(from["digest"], hash_words, "key.digest");
   out.split = text(from, "split");
   if (from.contains("part")) out.part = small_number(from, "part", 0, 9);
   out.certificate_url_header = text(from, "certificate_url_header");
@@ -135,7 +121,7 @@ hash_choice read_hash_choice(const json& from) {
   out.header = text(from, "header");
   out.element = text(from, "element");
   if (!from.contains("map") || !from["map"].is_object()) refuse("hash_from.map: not an object");
-  for (const auto& [name, hash] : from["map"].items()) out.names.emplace(name, word(hash, hashes, "hash_from.map"));
+  for (const auto& [name, hash] : from["map"].items()) out.names.emplace(name, word(hash, hash_words, "hash_from.map"));
   return out;
 }
 
@@ -143,8 +129,8 @@ body_hash_rule read_body_hash(const json& from) {
   only(from, {"query", "hash", "encoding", "unless_form"}, "body_hash");
   body_hash_rule out;
   out.query = text(from, "query");
-  if (from.contains("hash")) out.hash = word(from["hash"], hashes, "body_hash.hash");
-  if (from.contains("encoding")) out.encoding = word(from["encoding"], signature_encodings, "body_hash.encoding");
+  if (from.contains("hash")) out.hash = word(from["hash"], hash_words, "body_hash.hash");
+  if (from.contains("encoding")) out.encoding = word(from["encoding"], signature_encoding_words, "body_hash.encoding");
   out.unless_form = flag(from, "unless_form");
   return out;
 }
@@ -166,7 +152,7 @@ signature_rule read_signature(const json& from) {
   out.numbered = text(from, "numbered");
   if (from.contains("max")) out.max = small_number(from, "max", 1, 100);
   if (from.contains("element_is_secret_part")) out.element_is_secret_part = small_number(from, "element_is_secret_part", 0, 9);
-  if (from.contains("encoding")) out.encoding = word(from["encoding"], signature_encodings, "signature.encoding");
+  if (from.contains("encoding")) out.encoding = word(from["encoding"], signature_encoding_words, "signature.encoding");
   return out;
 }
 
@@ -175,7 +161,7 @@ timestamp_rule read_timestamp(const json& from) {
   timestamp_rule out;
   if (from.contains("from")) out.from = word(from["from"], places, "timestamp.from");
   if (from.contains("name")) out.names = names(from["name"], "timestamp.name");
-  if (from.contains("format")) out.format = word(from["format"], formats, "timestamp.format");
+  if (from.contains("format")) out.format = word(from["format"], timestamp_format_words, "timestamp.format");
   const auto tolerance = from.find("tolerance_s");
   if (tolerance == from.end()) {
     out.tolerance = std::chrono::seconds(300);
@@ -245,7 +231,7 @@ scheme read_scheme(std::string_view name, const json& from) {
   scheme out;
   out.name = name;
   if (from.contains("kind")) out.kind = word(from["kind"], kinds, "kind");
-  if (from.contains("hash")) out.hash = word(from["hash"], hashes, "hash");
+  if (from.contains("hash")) out.hash = word(from["hash"], hash_words, "hash");
   if (from.contains("hash_from")) out.hash_from = read_hash_choice(from["hash_from"]);
   if (from.contains("key")) out.key = read_key(from["key"]);
   if (from.contains("signature")) out.signature = read_signature(from["signature"]);

@@ -9,8 +9,6 @@
 namespace recibo::verify {
 namespace {
 
-constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 std::string decode(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -42,11 +40,6 @@ occurrence find_field(const std::optional<fields>& in, std::span<const std::stri
 
 }  // namespace
 
-bool same_name(std::string_view any_case, std::string_view lower_case) noexcept {
-  return any_case.size() == lower_case.size() &&
-         std::equal(any_case.begin(), any_case.end(), lower_case.begin(), [](char a, char b) { return lower(a) == b; });
-}
-
 std::optional<fields> decode_fields(std::string_view text) {
   fields out;
   while (!text.empty()) {
@@ -72,17 +65,10 @@ std::string_view query_of(std::string_view url) noexcept {
   return at == std::string_view::npos ? std::string_view() : url.substr(at + 1);
 }
 
-std::string_view trim(std::string_view text) noexcept {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 occurrence reading::header(std::string_view wanted) const noexcept {
   occurrence out;
   for (const auto& [name, value] : message_.headers) {
-    if (!same_name(name, wanted)) continue;
+    if (!same_text(name, wanted)) continue;
     if (out.times++ == 0) out.value = trim(value);
   }
   return out;
@@ -99,7 +85,7 @@ std::vector<std::string_view> reading::every_header(std::span<const std::string>
   std::vector<std::string_view> out;
   for (const std::string& wanted : names) {
     for (const auto& [name, value] : message_.headers) {
-      if (same_name(name, wanted)) out.push_back(trim(value));
+      if (same_text(name, wanted)) out.push_back(trim(value));
     }
     if (!out.empty()) break;
   }
@@ -129,14 +115,14 @@ const fields* reading::form_fields() {
 
 bool reading::is_form() const noexcept {
   const occurrence type = header("content-type");
-  return type.times == 1 && same_name(trim(type.value.substr(0, type.value.find(';'))), "application/x-www-form-urlencoded");
+  return type.times == 1 && same_text(trim(type.value.substr(0, type.value.find(';'))), "application/x-www-form-urlencoded");
 }
 
 std::size_t reading::items() {
   if (how_.for_each.empty()) return 1;
   if (!items_) {
     const auto split = split_at_star(how_.for_each);
-    items_ = split ? count_elements(message_.body, split->first).value_or(0) : 0;
+    items_ = split ? count_elements(message_.body, split->first, items_max).value_or(0) : 0;
   }
   return *items_;
 }

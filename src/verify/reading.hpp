@@ -1,6 +1,7 @@
 // One request, as a scheme looks at it: headers by any of several names, query and form fields decoded, JSON read once.
 #pragma once
 
+#include "recibo/core/ascii.hpp"
 #include "recibo/verify/strict_json.hpp"
 #include "recibo/verify/verifier.hpp"
 
@@ -12,12 +13,6 @@
 #include <vector>
 
 namespace recibo::verify {
-
-// Without blanks and tabs at both ends (RFC 9110, section 5.5).
-std::string_view trim(std::string_view text) noexcept;
-
-// Header names in any case against one in lower case.
-bool same_name(std::string_view any_case, std::string_view lower_case) noexcept;
 
 // How often a name occurs, and its first value.
 struct occurrence {

@@ -1,18 +1,30 @@
 #include "url_forms.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include <algorithm>
 #include <iterator>
 
 namespace recibo::verify {
 namespace {
 
-constexpr char lowered(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 // Sorted by bytes, which for UTF-8 is the order of code points.
 std::vector<std::pair<std::string_view, std::string_view>> sorted(const fields& from) {
   std::vector<std::pair<std::string_view, std::string_view>> out(from.begin(), from.end());
   std::sort(out.begin(), out.end());
   return out;
+}
+
+// UTF-8 in the order of its UTF-16 code units, as Java and JavaScript compare: characters beyond U+FFFF, which are surrogates
+// there, come before U+E000 to U+FFFF.
+bool before_in_utf16(std::string_view a, std::string_view b) noexcept {
+  const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  if (x == a.end() || y == b.end()) return x == a.end() && y != b.end();
+  const auto rank = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte == 0xee || byte == 0xef ? byte + 0x10 : byte;
+  };
+  return rank(*x) < rank(*y);
 }
 
 }  // namespace
@@ -29,7 +41,7 @@ std::string hubspot_url(std::string_view url) {
   out.append(url, 0, i);
   for (; i < url.size(); ++i) {
     if (url[i] == '%' && i + 2 < url.size()) {
-      const char code[] = {lowered(url[i + 1]), lowered(url[i + 2])};
+      const char code[] = {lower(url[i + 1]), lower(url[i + 2])};
       const auto known = std::find_if(std::begin(escapes), std::end(escapes),
                                       [&](const auto& e) { return e.first == std::string_view(code, 2); });
       if (known != std::end(escapes)) {
@@ -63,9 +75,12 @@ std::string plivo_url(std::string_view url, const fields* form) {
   return out;
 }
 
-// Source: Twilio, "Validating requests"; repeated names as in its libraries.
+// Source: Twilio, "Validating requests"; repeated names as in its libraries, of which that for JavaScript sorts by code units.
 std::string sorted_names_and_values(const fields& form) {
-  auto all = sorted(form);
+  std::vector<std::pair<std::string_view, std::string_view>> all(form.begin(), form.end());
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return a.first == b.first ? before_in_utf16(a.second, b.second) : before_in_utf16(a.first, b.first);
+  });
   all.erase(std::unique(all.begin(), all.end()), all.end());
   std::string out;
   for (const auto& [name, value] : all) out.append(name).append(value);
@@ -88,7 +103,7 @@ std::string spelled(std::string_view url, url_variant how) {
   out += host;
   switch (how) {
     case url_variant::no_port: break;
-    case url_variant::default_port: out += lowered(url[0]) == 'h' && scheme == 5 ? ":443" : ":80"; break;
+    case url_variant::default_port: out += lower(url[0]) == 'h' && scheme == 5 ? ":443" : ":80"; break;
   }
   return out.append(url.substr(end));
 }

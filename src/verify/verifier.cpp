@@ -90,7 +90,7 @@ bool any_signed(const public_key& key, signing_method method, hash_name hash, co
 }
 
 // One request or item whose signatures, time and hash have been read.
-struct question {
+struct checked_item {
   const scheme& how;
   hash_name hash;
   signed_content& content;
@@ -98,7 +98,7 @@ struct question {
   const public_key* fetched;  // of schemes whose key is fetched
 };
 
-bool made_by(const named_secret& one, const question& q, std::size_t variant) {
+bool made_by(const named_secret& one, const checked_item& q, std::size_t variant) {
   const std::string_view key = one.key.reveal();
   const prepared_key* const ready = one.ready.get();
   const std::string_view shown = ready != nullptr ? std::string_view(ready->public_part) : std::string_view();
@@ -147,7 +147,7 @@ result<std::size_t> verify_item(const scheme& how, reading& from, const keyring&
   if (how.body_hash) {
     if (const auto fine = judge_body_hash(*how.body_hash, from); !fine) return fine.error();
   }
-  const question q{how, *hash, *content, signatures->candidates, fetched};
+  const checked_item q{how, *hash, *content, signatures->candidates, fetched};
   for (std::size_t i = 0; i < keys.secrets.size(); ++i) {
     if (!usable(keys.secrets[i], now)) continue;
     for (std::size_t variant = 0; variant < content->variants(); ++variant) {

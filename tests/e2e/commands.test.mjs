@@ -49,6 +49,25 @@ test('migrate may run again, and beside itself', async () => {
   assert.equal((await stage.cluster.query(database, "SELECT to_regclass('recibo.operations') IS NOT NULL AS there"))[0].there, true);
 });
 
+test('a request that is no file is said so, and one that never ends is not awaited', async () => {
+  const cases = [
+    [['--request', recibo.folder], /is a folder/],
+    [['--request', '/dev/zero'], /is longer than 65 MiB/],
+    [['--request', '/nonexistent'], /does not exist/],
+    [['--headers', recibo.folder], /is a folder/],
+  ];
+  for (const [args, said] of cases) {
+    const result = await recibo.run(['verify', 'p1', ...args], { timeout: 20_000 });
+    assert.equal(result.code, 2, `${args.join(' ')}: ${output(result)}`);
+    assert.match(result.stderr, said);
+    assert.equal(result.stderr.trim().split('\n').length, 1, 'one sentence');
+  }
+  const vectors = await run(['verify', '--vectors', '/dev/zero'], { timeout: 20_000 });
+  assert.deepEqual([vectors.code, /is longer than 64 MiB/.test(vectors.stderr)], [2, true]);
+  const sent = await recibo.run(['send', 'p1', '--body', recibo.folder]);
+  assert.deepEqual([sent.code, /is a folder/.test(sent.stderr)], [2, true], output(sent));
+});
+
 test('the database away is exit 3, and no URL is printed', async () => {
   const away = { RECIBO_DATABASE_URL: 'postgresql://recibo_service:hidden-word@/x?host=/nonexistent', RECIBO_OWNER_URL: 'postgresql://recibo:hidden-word@/x?host=/nonexistent' };
   for (const args of [['migrate'], ['audit', 'verify'], ['case', 'req-1']]) {

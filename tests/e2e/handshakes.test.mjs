@@ -123,6 +123,8 @@ test('Braintree and X get a proof of the secret, and sign no callback for anybod
 test('Microsoft Graph, WooCommerce and Asana post without a signature', async () => {
   echoed(await post('graph', '', [], 'validationToken=Validation%3a+Testing+%3Cb%3E'), 'Validation: Testing <b>');
   refused(await post('graph', '', [], 'validationToken=canary%0d%0aX:%20y'), 400);
+  // With news in its body it is a callback, and nobody has signed it.
+  refused(await post('graph', callbackBody('r', 'e'), [], 'validationToken=canary'), 401);
   const ping = await ask('shop', '', { method: 'POST', headers: [['Content-Type', 'application/x-www-form-urlencoded']], body: 'webhook_id=17' });
   assert.deepEqual([ping.status, ping.text], [200, '']);
   assert.equal((await post('shop', '{"id":1}')).status, 401, 'anything else has a signature');
@@ -142,14 +144,22 @@ test('Slack and Zoom sign their questions: verified first', async () => {
   refused(await post('slacked', body), 401, '3eZbrw');
   refused(await post('slacked', body, slackHeaders(body, 'another')), 401, '3eZbrw');
   refused(await post('slacked', body, slackHeaders(body, secret, String(nowSeconds() - 1000))), 401, '3eZbrw');
-  const long = JSON.stringify({ type: 'url_verification', challenge: 'canary'.repeat(2000) });
-  refused(await post('slacked', long, slackHeaders(long)), 400);
-
   const zoom = JSON.stringify({ event: 'endpoint.url_validation', event_ts: 1, payload: { plainToken: 'qgg8vlvZRS6UYooatFL8Aw' } });
   const answer = await post('zoomed', zoom, zoomHeaders(zoom));
   assert.deepEqual([answer.status, answer.json], [200, { plainToken: 'qgg8vlvZRS6UYooatFL8Aw', encryptedToken: hmac('sha256', secret, ['qgg8vlvZRS6UYooatFL8Aw'], 'hex') }]);
   refused(await post('zoomed', zoom, zoomHeaders(zoom, 'another')), 401, 'qgg8');
   await unchanged();
+});
+
+test('a signed question that cannot be answered is kept like any other callback that cannot be understood', async () => {
+  const slack = JSON.stringify({ type: 'url_verification', challenge: 'canary'.repeat(2000) });
+  const answer = await post('slacked', slack, slackHeaders(slack));
+  refused(answer, 422);
+  assert.equal(answer.json.code, 'unprocessable');
+  const [failed] = await recibo.sql('SELECT provider, disposition, detail FROM recibo.failed_callbacks WHERE delivery = $1', [answer.json.delivery_id]);
+  assert.deepEqual([failed.provider, failed.disposition], ['slacked', 'unprocessable']);
+  assert.match(failed.detail, /verification request whose challenge/);
+  atFirst = await recibo.everything();
 });
 
 test('Twitch, Intercom and Discord too', async () => {

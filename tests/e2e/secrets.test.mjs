@@ -96,6 +96,16 @@ test('a bad change is refused whole and says why, in log, metric and API; mendin
   assert.notEqual((await send('mounted', freshId(), 'test-secret-mounted-3')).status, 401);
 });
 
+test('what was refused is no longer refused once the bad file is gone', async () => {
+  const bad = join(mount(), 'raw');
+  writeFileSync(bad, Buffer.from([1, 2, 3, 0, 10]));
+  await within5s('the refusal', async () => (await lastReload()).result === 'refused');
+  assert.match((await lastReload()).problems[0].text, /the file "raw" is no text/);
+  unlinkSync(bad);
+  await within5s('the same secrets again', async () => (await lastReload()).result === 'taken');
+  assert.deepEqual((await lastReload()).problems, []);
+});
+
 test('edits of the configuration wait until somebody asks for them', async () => {
   const id = freshId();
   await recibo.accepted(id, { provider: 'single' });

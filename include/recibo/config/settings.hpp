@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace recibo::config {
@@ -53,6 +54,8 @@ struct outbox {
 // What holds for every outbound request.
 struct outbound {
   std::string ca;  // PEM of authorities that are believed beside the system's
+  // Host, in lower case, to where it is reached instead of being looked up. TLS and the rules for addresses are as ever.
+  std::map<std::string, ip_endpoint> connect_to;
 };
 
 // From least to most, but for the last.
@@ -112,6 +115,11 @@ enum class unmatched {
   register_,  // makes the operation
   ignore,     // counted only
 };
+inline constexpr std::array<std::pair<std::string_view, unmatched>, 4> unmatched_words{{{"park", unmatched::park},
+                                                                                        {"reject", unmatched::reject},
+                                                                                        {"register", unmatched::register_},
+                                                                                        {"ignore", unmatched::ignore}}};
+std::string_view to_string(unmatched u) noexcept;
 
 struct answers {
   // By disposition word ("conflict", "unprocessable", …): the status instead of the default.

@@ -22,6 +22,8 @@ class json_events {
   virtual void end() = 0;
   // The next value is the member `name`; `again`: the object already had one of that name, which is a fault.
   virtual void key(std::string_view name, bool again) = 0;
+  // Asked after each value and at each beginning: false ends the reading there, and what was read so far is no fault.
+  virtual bool wants_more() const { return true; }
 
  protected:
   ~json_events() = default;

@@ -30,6 +30,16 @@ struct network {
 std::optional<network> parse_network(std::string_view text);
 // As it would be written; without the prefix when it is one address.
 std::string to_string(const network& n);
+// Where a connection goes: an address, and a port where another one than the usual is meant.
+struct ip_endpoint {
+  ip_bytes address{};
+  std::uint16_t port = 0;  // 0: the one that the URL names
+  friend bool operator==(const ip_endpoint&, const ip_endpoint&) = default;
+};
+// "10.1.2.3", "10.1.2.3:8443", "fd00::1" or "[fd00::1]:8443".
+std::optional<ip_endpoint> parse_ip_endpoint(std::string_view text);
+std::string to_string(const ip_endpoint& e);
+
 // Whether one of them holds the address.
 bool contains(std::span<const network> networks, const ip_bytes& address) noexcept;
 

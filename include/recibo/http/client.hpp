@@ -14,6 +14,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -73,6 +75,9 @@ struct client_options {
   std::shared_ptr<const tls_trust> trust;
   // nullptr: the system's.
   std::shared_ptr<name_resolver> resolver;
+  // Hosts, in lower case, that are not looked up: where they are reached. The address is judged like any other, TLS asks for the
+  // host's own name.
+  std::map<std::string, ip_endpoint, std::less<>> connect_to;
   // Connections kept open after an answer: for one destination, in all, for how long unused, and for how long at most, so
   // that a destination that moves is followed.
   std::size_t idle_per_destination = 4, idle_most = 64;

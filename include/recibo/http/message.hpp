@@ -14,8 +14,6 @@ namespace recibo::http {
 // In order of arrival, names as sent, values trimmed of blanks and tabs. Trailers are never among them (K10).
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
-// Names compared without case.
-bool same_name(std::string_view a, std::string_view b) noexcept;
 // First value of a header, name compared without case; nullopt when absent.
 std::optional<std::string_view> find_header(const header_list& headers, std::string_view name) noexcept;
 // How many times it stands there.

@@ -34,9 +34,10 @@ class callbacks : public http::service {
   using record_function =
       std::function<boost::asio::awaitable<result<record::outcome>>(record::work, std::chrono::steady_clock::time_point)>;
 
-  using fetch_function = std::function<boost::asio::awaitable<result<int>>(std::string, std::chrono::steady_clock::time_point)>;
+  using fetch_function = std::function<boost::asio::awaitable<result<int>>(const config::provider&, std::string,
+                                                                           std::chrono::steady_clock::time_point)>;
   using key_function = std::function<boost::asio::awaitable<result<verify::fetched_key>>(
-      std::shared_ptr<const config::settings>, const config::provider&, verify::needed_key,
+      std::shared_ptr<const config::settings>, const config::provider&, verify::needed_key, std::string peer,
       std::chrono::steady_clock::time_point)>;
 
   struct parts {
@@ -45,10 +46,12 @@ class callbacks : public http::service {
     std::shared_ptr<http::health> health;
     std::shared_ptr<meter> counts;
     // GETs a URL that a signed handshake names and handshakes.hpp has checked; the status. Follows no redirect, reads no private
-    // network. Absent: such a handshake is answered 503.
+    // network but those of verify.fetch.allow. Absent: such a handshake is answered 503.
     fetch_function fetch{};
     // key_cache::get, for the schemes whose keys are fetched; without it they get 503.
     key_function keys;
+    // key_cache::vouch: a callback that a fetched key verified.
+    std::function<void(std::string_view provider, std::string_view peer)> vouch = {};
     // The wall clock, for tests.
     std::function<sys_micros()> clock = now;
     // Where refused signatures are remembered; null: nowhere.
@@ -88,6 +91,10 @@ class callbacks : public http::service {
   // A handshake's answer, counted and logged.
   http::response shake(http::response told, const http::request& whole, const config::provider& from);
   http::response refuse_signature(const error& why, const http::request& whole, const config::provider& from);
+  // These remember it for whoever asks why, too. The key that it names is none.
+  http::response refuse_key(const error& why, const http::request& whole, const config::provider& from);
+  http::response refuse_signature(const error& why, const http::request& whole, const config::settings& settings,
+                                  const config::provider& from, const verify::signed_message& signed_part);
   http::response refuse_record(const error& why, const known_ids& known, const config::provider& from);
 
   parts parts_;

@@ -28,14 +28,15 @@ bool takes_method(const config::provider& of, std::string_view method) noexcept;
 http::response answer_question(const config::provider& of, const http::request& asked, sys_micros at);
 
 // A POST that nobody signed and that tells no news: Microsoft's validationToken, WooCommerce's ping, Asana's X-Hook-Secret.
-// nullopt: it is none of these. `verified`: the signature of this request is right, or the scheme asks for none; then only a
-// request without news in its body is a handshake, so that no callback is taken for one.
-std::optional<http::response> answer_unsigned(const config::provider& of, const http::request& asked, bool verified);
+// nullopt: it is none of these. Only a request without news in its body is a handshake, so that no callback is taken for one.
+std::optional<http::response> answer_unsigned(const config::provider& of, const http::request& asked);
 
 struct signed_handshake {
   http::response answer;
   // AWS SNS: to be fetched before `answer` is given; empty otherwise. Its host has been checked.
   std::string confirm_url{};
+  // It is authentic and asks for what cannot be given: to be kept as unprocessable, for this reason, and `answer` is none.
+  std::optional<error> unusable{};
 };
 // A POST whose signature is right. `secret_name`: the secret that verified it. nullopt: an ordinary callback.
 std::optional<signed_handshake> answer_signed(const config::provider& of, const http::request& asked,

@@ -1,13 +1,14 @@
 // Verification keys that are not in the configuration but fetched from the provider (signatures.md): the certificates of
 // AWS SNS and PayPal by their URL, the keys of Plaid and Circle by their ID. What a request needs is said by
 // verify::which_key(), what came back is judged by verify::read_fetched_key(); here it is fetched, kept and bounded:
-// one fetch of a key at a time, few new ones a minute, and a failure is remembered, so that whoever invents IDs drives no
-// traffic to the provider and shuts out nobody whose key is known.
+// one fetch of a key at a time, few new ones a minute (key_budget.hpp), and a failure is remembered, so that whoever invents IDs
+// drives little traffic to the provider and shuts out nobody whose key is known, or new and in earnest.
 #pragma once
 
 #include "recibo/config/settings.hpp"
 #include "recibo/core/clock.hpp"
 #include "recibo/http/client.hpp"
+#include "recibo/receive/key_budget.hpp"
 #include "recibo/verify/foreign_key.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -33,8 +34,8 @@ class key_cache {
     // How long it is remembered that the provider knows no such key, or that it could not be asked: at first, growing with
     // each repetition up to the second.
     std::chrono::seconds absent_first{60}, absent_most{600}, failed_first{1}, failed_most{60};
-    // Keys of one provider that were never seen before: so many at once, and so many a minute.
-    double new_at_once = 10, new_per_minute = 30;
+    // How many keys that were never seen before a provider is asked for.
+    key_budget::rules budget{};
     std::size_t entries_most = 512;
     // Whom a chain of certificates has to end in, where the provider sends one (PayPal). nullptr: no such key can be had.
     std::shared_ptr<const verify::trust_store> authorities;
@@ -48,11 +49,14 @@ class key_cache {
   key_cache& operator=(const key_cache&) = delete;
 
   // From what is kept, or from the provider: then it is waited for until `until`, and the fetch goes on for the next request.
+  // `peer`: the address of whoever names the key.
   // permanent::signature_mismatch   the provider knows no such key, or names one that is none (401)
   // transient::not_ready            it could not be asked, or is not asked again yet (503)
   boost::asio::awaitable<result<verify::fetched_key>> get(std::shared_ptr<const config::settings> settings,
-                                                          const config::provider& from, verify::needed_key what,
+                                                          const config::provider& from, verify::needed_key what, std::string peer,
                                                           std::chrono::steady_clock::time_point until);
+  // A callback of `provider` from `peer` has verified: new keys that are named from there are not taken for inventions.
+  void vouch(std::string_view provider, std::string_view peer);
 
   // Ends the fetches under way.
   void stop();

@@ -1,7 +1,6 @@
 // The latest callbacks that were refused for their signature, by provider, in the memory of this replica: for whoever asks
 // why a provider gets 401. Of the request itself only its peer and trace ID are kept. Unauthenticated traffic costs a bounded
-// amount of memory, and a bounded share of time: only some refusals are looked into (verify/diagnose.hpp). Refusals before
-// verification, of keys that the provider does not know, are counted alone.
+// amount of memory, and a bounded share of time: only some refusals are looked into (verify/diagnose.hpp).
 #pragma once
 
 #include "recibo/config/settings.hpp"
@@ -36,14 +35,18 @@ class refusals {
  public:
   static constexpr std::size_t kept_max = 20;  // entries for each provider
 
-  // `why`: what verify() said of `message`, which is looked into when there is time for it.
+  // `why`: what verify() or which_key() said of `message`, which is looked into when there is time for it.
   void add(const config::settings& settings, const config::provider& from, const verify::signed_message& message,
            const error& why, const http::request& whole, sys_micros at, std::chrono::steady_clock::time_point now);
+
+  // The key that a request names is none: `why` is all there is to say.
+  void add_unknown_key(const config::provider& from, const error& why, const http::request& whole, sys_micros at);
 
   // Newest first; empty for a provider that refused nothing.
   std::vector<refusal_entry> latest(std::string_view provider) const;
 
  private:
+  void note(const config::provider& from, refusal_entry made, const http::request& whole, sys_micros at);
   refusal_entry& entry_for(std::string_view provider, refusal_entry made);
 
   std::map<std::string, std::deque<refusal_entry>, std::less<>> entries_;  // the latest at the back

@@ -50,9 +50,11 @@ struct needed_key {
 
 // What `message` asks for under this scheme; nullopt: everything is in the configuration (every other scheme, and Plaid
 // and Circle with that key among their secrets).
+// Whatever can be judged without the key is judged first: that there is a signature, and a Plaid token's age and body.
 // permanent::signature_missing, signature_repeated   the headers or fields that say it are absent, or stand twice
 // permanent::signature_mismatch                      a URL that is not the provider's, an ID that is none, an algorithm
 //                                                    that the scheme does not allow, an unknown topic
+// permanent::timestamp_…, content_missing            as verify() says them
 result<std::optional<needed_key>> which_key(const scheme& how, const signed_message& message, const keyring& keys,
                                             sys_micros now);
 

@@ -39,6 +39,7 @@ enum class text_encoding {
   base64,  // for public keys: DER SubjectPublicKeyInfo, for Ed25519 also the 32 bytes
   hex,     // the same
   pem,     // PUBLIC KEY or CERTIFICATE
+  html,    // text in which HTML entities stand for quotes, "<", ">" and "&": decoded (WooCommerce)
 };
 enum class signature_encoding {
   hex,        // either case

@@ -226,6 +226,28 @@ TEST(Load, TheEffectiveJsonHoldsNoSecret) {
   EXPECT_THAT(json, HasSubstr(l.settings->digest));
 }
 
+TEST(Load, TheEffectiveJsonShowsWhichKeysSignByRfc9421) {
+  const auto l = load(testing::file_text(RECIBO_TEST_DATA "/config/good/http_message_signatures.yaml"));
+  ASSERT_THAT(lines_of(l.problems), IsEmpty());
+  const auto shown = nlohmann::json::parse(effective_json(*l.settings)).at("providers").at("p").at("verify");
+  EXPECT_EQ(shown.at("keys"), nlohmann::json::parse(R"({
+    "test-key ed25519": {"secret": "ed", "algorithm": "ed25519", "encoding": "base64"},
+    "shared": {"secret": "secret-2", "algorithm": "hmac-sha256", "encoding": "utf8"}})"));
+  EXPECT_EQ(shown.at("required_components"),
+            nlohmann::json::parse(R"x(["@method", "@target-uri", "content-digest", "\"@query-param\";name=\"Pet\""])x"));
+}
+
+TEST(Load, HostsThatAreReachedThroughAGateway) {
+  const auto l = load("outbound: {connect_to: {API.Circle.com: \"10.0.0.9:8443\", a.test: fd00::9}}\n" + std::string(smallest));
+  ASSERT_THAT(lines_of(l.problems), IsEmpty());
+  const auto& to = l.settings->outbound.connect_to;
+  ASSERT_EQ(to.size(), 2u);
+  EXPECT_EQ(to.at("api.circle.com"), (ip_endpoint{*parse_ip("10.0.0.9"), 8443}));
+  EXPECT_EQ(to.at("a.test"), (ip_endpoint{*parse_ip("fd00::9"), 0}));
+  const auto shown = nlohmann::json::parse(effective_json(*l.settings)).at("outbound").at("connect_to");
+  EXPECT_EQ(shown, nlohmann::json::parse(R"({"a.test": "fd00::9", "api.circle.com": "10.0.0.9:8443"})"));
+}
+
 TEST(Load, PortsMayComeFromTheEnvironment) {
   const std::string text = "listen: {callbacks: {port: \"${P:-8080}\"}, api: {port: '${Q:-8081}'}}\n" + std::string(smallest);
   const auto l = load(text, {{"P", "0"}, {"Q", "9999"}});

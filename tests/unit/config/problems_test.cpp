@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 namespace recibo::config {
 namespace {
 
@@ -165,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
             {"file: the secret's file \"secrets/none\" does not exist"}},
         bad{"SecretFileIsAFolder",
             "verify: {scheme: github, secrets: [{file: ^secrets}]}",
-            {"file: the secret's file \"secrets\" is not a regular file"}},
+            {"file: the secret's file \"secrets\" is a folder"}},
         bad{"SecretFileEmpty", "verify: {scheme: github, secrets: [^{file: secrets/empty}]}", {"secrets: this secret is empty"}},
         bad{"SecretFileOnlyNewline",
             "verify: {scheme: github, secrets: [^{file: secrets/newline}]}",
@@ -547,9 +550,22 @@ INSTANTIATE_TEST_SUITE_P(
             "limits: {connections: ^0}\n",
             {"connections: expected a whole number from 1 to 1000000, found \"0\""}},
         bad{"QueueBelowBatch", "record: {batch: 128, queue: ^64}\n", {"record: queue is less than batch"}},
-        bad{"NoAuthorities",
-            "outbound: {ca: ^does-not-exist.pem}\n",
-            {"ca: the file \"does-not-exist.pem\" is no file that can be read"}},
+        bad{"NoAuthorities", "outbound: {ca: ^does-not-exist.pem}\n", {"ca: the file \"does-not-exist.pem\" does not exist"}},
+        bad{"ConnectToNoHost",
+            "outbound: {connect_to: {^\"https://api.test\": 10.0.0.9}}\n",
+            {"connect_to: expected the name of a host, such as api.example.com"}},
+        bad{"ConnectToAnAddress",
+            "outbound: {connect_to: {^10.0.0.1: 10.0.0.9}}\n",
+            {"connect_to: expected the name of a host, such as api.example.com"}},
+        bad{"ConnectToAName",
+            "outbound: {connect_to: {api.test: ^gateway.test}}\n",
+            {"connect_to: expected an address, with a port or without: 10.0.0.9, 10.0.0.9:8443 or [fd00::9]:8443"}},
+        bad{"ConnectToMetadata",
+            "outbound: {connect_to: {api.test: ^\"169.254.169.254:80\"}}\n",
+            {"connect_to: 169.254.169.254:80 is never reached from here, whatever allows it"}},
+        bad{"ConnectToTwice",
+            "outbound: {connect_to: {api.test: 10.0.0.9, ^API.test: 10.0.0.9}}\n",
+            {"connect_to: this host stands here twice"}},
         bad{"Lease", "outbox: {lease: ^0s}\n", {"lease: expected a duration from 1s to 1h, found \"0s\""}},
         bad{"PayloadsOutlive",
             "retention: {payloads: ^2d, deliveries: 1d}\n",
@@ -794,6 +810,57 @@ TEST(Secrets, EachFileOfAFolderIsOne) {
                                   "of the secret and was cut off"));
   EXPECT_EQ(l.origin->watched.size(), 3u) << "the folder and its two files";
   EXPECT_FALSE(look_of(l.origin->watched).empty());
+}
+
+// A folder of the test's own, and the problems of a configuration that takes its secrets from there.
+class SecretsFolder : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              ("recibo-secrets-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+  }
+  std::vector<std::string> problems() const {
+    return lines_of(load("providers:\n  p:\n    verify: {scheme: github, secrets: [{directory: \"" + folder_.string() + R"("}]}
+    extract: {request_id: /id, idempotency_key: /key, event: /type}
+    events: {done: complete}
+)")
+                        .problems);
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(SecretsFolder, HoldsSixtyFourAtMost) {
+  for (int i = 0; i < 64; ++i) write("s" + std::to_string(i), "secret-of-the-folder-" + std::to_string(i));
+  EXPECT_EQ(problems(), std::vector<std::string>{});
+  write("s64", "secret-of-the-folder-64");
+  EXPECT_EQ(problems(), std::vector<std::string>{"3:52: directory: there are more than 64 files in the folder of secrets"});
+}
+
+TEST_F(SecretsFolder, IsNotReadWithoutEnd) {
+  for (int i = 0; i < 1024; ++i) write(".x" + std::to_string(i), "");
+  write("s", "secret-of-the-folder");
+  EXPECT_EQ(problems(), std::vector<std::string>{
+                            "3:52: directory: there are more than 1024 entries in the folder; give secrets one of their own"});
+}
+
+TEST_F(SecretsFolder, RawBytesAreNoSecret) {
+  const std::string said =
+      "3:52: directory: the file \"s\" is no text; a key of raw bytes is written down in base64 or hexadecimal";
+  for (const std::string& bytes :
+       {std::string("key\0key", 7), std::string("\x89PNG"), std::string("key\x7f"), std::string("k\xc3")}) {
+    write("s", bytes);
+    EXPECT_EQ(problems(), std::vector<std::string>{said});
+  }
+  write("s", "gr\xc3\xbc\xc3\x9f\x65");
+  EXPECT_EQ(problems(), std::vector<std::string>{});
 }
 
 TEST(Warnings, ExpiredSecretsAndTokens) {

@@ -51,6 +51,18 @@ TEST(Network, WhatIsNoAddressIsRefused) {
     EXPECT_FALSE(parse_ip(bad)) << bad;
 }
 
+TEST(Network, EndpointsHaveAPortOrNone) {
+  EXPECT_EQ(parse_ip_endpoint("10.0.0.9"), (ip_endpoint{*parse_ip("10.0.0.9"), 0}));
+  EXPECT_EQ(parse_ip_endpoint("10.0.0.9:8443"), (ip_endpoint{*parse_ip("10.0.0.9"), 8443}));
+  EXPECT_EQ(parse_ip_endpoint("fd00::9"), (ip_endpoint{*parse_ip("fd00::9"), 0}));
+  EXPECT_EQ(parse_ip_endpoint("[fd00::9]:443"), (ip_endpoint{*parse_ip("fd00::9"), 443}));
+  for (const auto text : {"10.0.0.9", "10.0.0.9:8443", "fd00::9", "[fd00::9]:443"})
+    EXPECT_EQ(to_string(*parse_ip_endpoint(text)), text);
+  for (const auto bad : {"", ":443", "10.0.0.9:", "10.0.0.9:0", "10.0.0.9:65536", "10.0.0.9:8x", "10.0.0.9:-1", "[10.0.0.9]:443",
+                         "[fd00::9]", "[fd00::9", "[fd00::9]443", "host:443", "10.0.0.9/8", "10.0.0.9: 443"})
+    EXPECT_FALSE(parse_ip_endpoint(bad)) << bad;
+}
+
 TEST(Network, WritesWhatItReads) {
   for (const auto text : {"10.0.0.0/8", "0.0.0.0/0", "192.168.1.7", "fd00::/8", "::/0", "2001:db8::1"})
     EXPECT_EQ(to_string(*parse_network(text)), text);

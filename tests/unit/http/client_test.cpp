@@ -39,6 +39,30 @@ TEST_F(ClientTest, SendsOneRequestAndReadsItsAnswer) {
                       "2\r\n\r\n{}");
 }
 
+TEST_F(ClientTest, AHostThatIsWrittenDownIsNotLookedUp) {
+  std::string seen;
+  auto& server = serve([&](stage_peer& peer) {
+    seen = peer.request();
+    peer.send(says("ok"));
+  });
+  client_options options;
+  options.connect_to["gateway.test"] = {*parse_ip("127.0.0.1"), server.port()};
+  options.connect_to["metadata.test"] = {*parse_ip("169.254.169.254"), server.port()};
+  make(std::move(options));
+  outbound_request what;
+  what.url = *parse_http_url("http://gateway.test/x").url;
+  const auto got = send(what);
+  ASSERT_TRUE(got) << got.error().detail;
+  EXPECT_THAT(seen, HasSubstr("\r\nHost: gateway.test\r\n"));
+  EXPECT_EQ(resolver_->asked, 0);
+  // The address is judged all the same.
+  auto strict = rules_;
+  strict.allow.clear();
+  EXPECT_EQ(send(what, strict).error().code, permanent::address_refused);
+  what.url = *parse_http_url("http://metadata.test/x").url;
+  EXPECT_EQ(send(what).error().code, permanent::address_refused);
+}
+
 TEST_F(ClientTest, SpeaksToTheEndOfTheConnectionAndReadsOverInterimAnswers) {
   auto& closing = serve([](stage_peer& peer) {
     peer.request();

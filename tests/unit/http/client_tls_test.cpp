@@ -30,6 +30,21 @@ TEST_F(ClientTest, TlsIsVerified) {
   EXPECT_TRUE(send(to(wild, "/", "a.wild.test", true)));
 }
 
+TEST_F(ClientTest, AHostThatIsWrittenDownHasToProveItsName) {
+  ca();
+  for (const bool right : {true, false}) {
+    auto& server = serve(answering(says("x")), ca().issue(right ? "DNS:gateway.test" : "IP:127.0.0.1"));
+    client_options options;
+    options.connect_to["gateway.test"] = {*parse_ip("127.0.0.1"), server.port()};
+    make(std::move(options));
+    outbound_request what;
+    what.url = *parse_http_url("https://gateway.test/").url;
+    const auto got = send(std::move(what));
+    EXPECT_EQ(got.has_value(), right);
+    if (!right) EXPECT_EQ(got.error().code, permanent::certificate_refused);
+  }
+}
+
 TEST_F(ClientTest, CertificatesThatDoNotHoldAreRefused) {
   struct row {
     const char* what;

@@ -52,7 +52,9 @@ class Endpoint : public ::testing::Test {
     p.health = health_;
     p.counts = counts_;
     p.clock = [this] { return clock_; };
-    p.fetch = [this](std::string url, std::chrono::steady_clock::time_point until) { return fetch(std::move(url), until); };
+    p.fetch = [this](const config::provider&, std::string url, std::chrono::steady_clock::time_point until) {
+      return fetch(std::move(url), until);
+    };
     endpoint_.emplace(std::move(p));
   }
 

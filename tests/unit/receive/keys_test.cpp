@@ -52,7 +52,7 @@ http::outbound_answer status(int code, std::string body = {}) {
   return out;
 }
 
-class Keys : public testing::Test {
+class Keys : public ::testing::Test {
  protected:
   Keys() {
     auto made = std::make_shared<config::settings>();
@@ -94,7 +94,8 @@ class Keys : public testing::Test {
     what.what = form::circle;
     what.id = id;
     boost::asio::co_spawn(
-        context_, cache().get(settings_, settings_->providers.find("circle")->second, std::move(what), steady::now() + patience),
+        context_,
+        cache().get(settings_, settings_->providers.find("circle")->second, std::move(what), peer_, steady::now() + patience),
         [&to](const std::exception_ptr& failure, result<verify::fetched_key> got) {
           EXPECT_FALSE(failure);
           to.push_back(std::move(got));
@@ -126,6 +127,7 @@ class Keys : public testing::Test {
   std::chrono::milliseconds takes_{0};
   http::outbound_request last_;
   int asked_ = 0;
+  std::string peer_ = "198.51.100.1";
 };
 
 TEST_F(Keys, AreFetchedOnce) {
@@ -186,8 +188,7 @@ TEST_F(Keys, WhatCannotBeAskedIsTransientAndAskedAgainLater) {
 }
 
 TEST_F(Keys, InventedIdsDriveLittleTraffic) {
-  how_.new_at_once = 5;
-  how_.new_per_minute = 1;
+  how_.budget.anybody = {5, 1};
   EXPECT_TRUE(get("known"));
   for (int i = 0; i < 8; ++i) answers_.push_back(status(404));
   int refused = 0;
@@ -199,9 +200,21 @@ TEST_F(Keys, InventedIdsDriveLittleTraffic) {
   EXPECT_TRUE(get("known"));
 }
 
+TEST_F(Keys, AFloodOfInventionsDoesNotShutOutANewKeyOfTheProvider) {
+  how_.budget.anybody = {5, 1};
+  how_.budget.known = {1, 1};
+  cache().vouch("circle", "192.0.2.1");
+  for (int i = 0; i < 5; ++i) answers_.push_back(status(404));
+  peer_ = "203.0.113.1";
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(get("invented-" + std::to_string(i)));
+  EXPECT_EQ(get("new").error().code, transient::not_ready);
+  peer_ = "192.0.2.7";
+  EXPECT_TRUE(get("new"));
+}
+
 TEST_F(Keys, TheCacheIsBoundedAndInventionsGoFirst) {
   how_.entries_most = 3;
-  how_.new_at_once = 1000;
+  how_.budget.anybody = {1000, 1};
   EXPECT_TRUE(get("known"));
   for (int i = 0; i < 10; ++i) {
     answers_ = {status(404)};

@@ -28,6 +28,10 @@ constexpr url_case sns_urls[] = {
     {"host goes on in the suffix", "https://sns.us-east-1.amazonaws.community/x.pem", false},
     {"another service", "https://s3.us-east-1.amazonaws.com/x.pem", false},
     {"a bucket", "https://sns.us-east-1.s3.amazonaws.com/x.pem", false},
+    {"the government's", "https://sns.us-gov-west-1.amazonaws.com/x.pem", true},
+    {"a bucket of the name sns", "https://sns.s3-us-west-2.amazonaws.com/x.pem", false},
+    {"a bucket, its region short", "https://sns.s3-1.amazonaws.com/x.pem", false},
+    {"a service for a region", "https://sns.execute-api.amazonaws.com/x.pem", false},
     {"no region", "https://sns.amazonaws.com/x.pem", false},
     {"prefix glued", "https://evilsns.us-east-1.amazonaws.com/x.pem", false},
     {"user", "https://sns.us-east-1.amazonaws.com@evil.example/x.pem", false},
@@ -68,6 +72,16 @@ TEST(ForeignKey, SnsNamesItsCertificateInTheBody) {
   }
   EXPECT_EQ(with_url("https://sns.us-east-1.amazonaws.com/x.pem?y"), "signature_mismatch");
   EXPECT_EQ(with_url("https://sns.us-east-1.amazonaws.com/x.txt"), "signature_mismatch");
+}
+
+TEST(ForeignKey, NothingIsFetchedForWhatHoldsNoSignature) {
+  vector_request paypal = load_vector("paypal/valid");
+  paypal.header("PAYPAL-TRANSMISSION-SIG") = "%%%";
+  EXPECT_EQ(word_of(which_key(paypal.how, paypal.message(), paypal.keys, paypal.now)), "signature_missing");
+  vector_request sns = load_vector("aws-sns/valid-no-subject");
+  const std::string_view mark = R"("Signature":")";
+  sns.body.insert(sns.body.find(mark) + mark.size(), "%");
+  EXPECT_EQ(word_of(which_key(sns.how, sns.message(), sns.keys, sns.now)), "signature_missing");
 }
 
 TEST(ForeignKey, SnsTakesItsOwnTopicsOnly) {
@@ -167,11 +181,14 @@ TEST(ForeignKey, CircleByItsId) {
   const auto asked = [&](const headers& sent, const keyring& keys = {}) {
     return word_of(which_key(how, signed_message{"POST", "", "", sent, "{}"}, keys, at_unix(0)));
   };
-  EXPECT_EQ(asked({{"X-Circle-Key-Id", "b3d9d2d5-4c12-4946-a09d-953e82fae2b0"}}), "b3d9d2d5-4c12-4946-a09d-953e82fae2b0");
+  const std::string id = "b3d9d2d5-4c12-4946-a09d-953e82fae2b0";
+  EXPECT_EQ(asked({{"X-Circle-Key-Id", id}, {"X-Circle-Signature", "MAA="}}), id);
+  EXPECT_EQ(asked({{"X-Circle-Key-Id", id}}), "signature_missing") << "nothing is fetched for what holds no signature";
+  EXPECT_EQ(asked({{"X-Circle-Key-Id", id}, {"X-Circle-Signature", "%"}}), "signature_missing");
   EXPECT_EQ(asked({}), "signature_missing");
   EXPECT_EQ(asked({{"X-Circle-Key-Id", "a"}, {"x-circle-key-id", "b"}}), "signature_repeated");
-  for (const char* id : {"..", "a/b", "a?b", "a b", "a%2f", "\xc3\xa9"})
-    EXPECT_EQ(asked({{"X-Circle-Key-Id", id}}), "signature_mismatch") << id;
+  for (const char* bad : {"..", "a/b", "a?b", "a b", "a%2f", "\xc3\xa9"})
+    EXPECT_EQ(asked({{"X-Circle-Key-Id", bad}}), "signature_mismatch") << bad;
   EXPECT_EQ(asked({{"X-Circle-Key-Id", std::string(129, 'a')}}), "signature_mismatch");
   // A key that is written down is the one that is meant.
   const auto pinned =
@@ -247,6 +264,25 @@ TEST(ForeignKey, PlaidsAnswerIsAKeyOfThatId) {
   EXPECT_FALSE(read("[]"));
 }
 
+TEST(ForeignKey, NoKeyIsFetchedForAPlaidTokenThatCannotBeRight) {
+  const auto asked = [](auto change) {
+    vector_request v = load_vector("plaid/valid");
+    v.keys.secrets.clear();
+    change(v);
+    return word_of(which_key(v.how, v.message(), v.keys, v.now));
+  };
+  EXPECT_EQ(asked([](vector_request&) {}), "bfbd5111-8e33-4643-8ced-b2e642a72f3c");
+  EXPECT_EQ(asked([](vector_request& v) { v.body += ' '; }), "signature_mismatch");
+  EXPECT_EQ(asked([](vector_request& v) { v.now += std::chrono::hours(1); }), "timestamp_stale");
+  EXPECT_EQ(asked([](vector_request& v) { v.header("Plaid-Verification") += "=="; }), "signature_missing");
+  EXPECT_EQ(asked([](vector_request& v) {
+              const std::string token = v.header("Plaid-Verification");
+              v.header("Plaid-Verification") =
+                  token.substr(0, token.find('.') + 1) + base64url("{}") + token.substr(token.rfind('.'));
+            }),
+            "timestamp_missing");
+}
+
 struct token_case {
   const char* name;
   const char* head;
@@ -290,7 +326,7 @@ TEST(ForeignKey, PlaidsTokenHasThreeDecodableParts) {
   };
   EXPECT_EQ(judged(token), "valid");
   for (const std::string& broken :
-       {std::string(), token.substr(0, last), token + ".", token + "=", token.substr(0, last + 1), "." + token,
+       {std::string(), token.substr(0, last), token + ".", token + "=", token + "==", token.substr(0, last + 1), "." + token,
         token.substr(0, last + 1) + std::string(43, 'A'), token.substr(0, token.size() - 1), token + "AA", std::string("..")}) {
     EXPECT_EQ(judged(broken), "signature_missing") << broken.size();
   }
