@@ -61,6 +61,7 @@ result<record::registration> make_registration(std::shared_ptr<const config::set
   intent.references = references;
   if (out.amount) intent.amount = out.amount->text;
   if (out.currency) intent.currency = *out.currency;
+  if (what.account) intent.account = *what.account;
   intent.deadline = what.deadline;
   intent.items = what.items;
   intent.metadata = what.metadata;
@@ -77,6 +78,7 @@ result<record::registration> make_registration(std::shared_ptr<const config::set
   out.workflow = table->second;
   out.action = std::move(what.action);
   out.references = std::move(references);
+  out.account = std::move(what.account);
   out.deadline = what.deadline;
   out.metadata = std::move(what.metadata);
   out.idempotency_key = std::move(what.idempotency_key);

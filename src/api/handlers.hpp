@@ -19,6 +19,9 @@
 
 namespace recibo::api {
 
+// The client's own fields, as compact JSON.
+inline constexpr std::size_t metadata_bytes_max = 16 << 10;
+
 // Of the service, shared by all its requests.
 struct inside {
   explicit inside(dependencies d) : with(std::move(d)) {}

@@ -13,6 +13,8 @@ namespace {
 using boost::asio::awaitable;
 
 constexpr std::size_t evidence_bytes_max = 64 << 10;
+// The one event that may change what was registered.
+constexpr std::string_view edit_event = "edit";
 
 // The revisions that If-Match names; nullopt: any. A tag that is not of this service's making matches nothing.
 result<std::optional<std::vector<std::int64_t>>> read_revisions(const call& of) {
@@ -49,6 +51,55 @@ result<std::string> read_evidence(const call& of) {
   return canonical;
 }
 
+// `changes`: a member that is there replaces what was registered, null takes it away.
+result<std::optional<record::intent_changes>> read_changes(const call& of, std::string_view event) {
+  const auto* given = present(of.body, "changes");
+  const bool edits = event == edit_event;
+  if (given == nullptr && edits) return error(permanent::missing_field, "/changes: edit says what it changes");
+  if (given == nullptr) return std::optional<record::intent_changes>();
+  if (!edits) return error(permanent::malformed_field, "/changes: belong to the event edit");
+  if (given->members.empty()) return error(permanent::missing_field, "/changes: says nothing");
+  record::intent_changes out;
+  const auto member = [&](std::string_view name) { return given->find(name); };
+  const auto text_or_null = [](const json_value& v) {
+    return v.is(json_value::kind::null) ? std::optional<std::string>() : std::optional(v.text);
+  };
+  if (const auto* v = member("action")) out.action = v->text;
+  if (const auto* v = member("amount")) {
+    out.amount.emplace();
+    if (const auto text = text_or_null(*v)) {
+      auto amount = parse_decimal(*text);
+      if (!amount) return error(permanent::malformed_field, "/changes/amount: " + amount.error().detail);
+      *out.amount = std::move(*amount);
+    }
+  }
+  if (const auto* v = member("currency")) {
+    out.currency.emplace();
+    if (const auto text = text_or_null(*v)) {
+      auto currency = parse_currency(*text);
+      if (!currency) return error(permanent::malformed_field, "/changes/currency: " + currency.error().detail);
+      *out.currency = std::move(*currency);
+    }
+  }
+  if (const auto* v = member("account")) out.account = text_or_null(*v);
+  if (const auto* v = member("deadline")) {
+    out.deadline.emplace();
+    if (const auto text = text_or_null(*v)) {
+      const auto at = parse_rfc3339(*text);
+      if (!at) return error(permanent::malformed_field, "/changes/deadline: " + at.error().detail);
+      *out.deadline = *at;
+    }
+  }
+  if (const auto* v = member("metadata")) {
+    auto canonical = canonical_json(*v);
+    if (!canonical) return error(permanent::malformed_field, "/changes/metadata: " + canonical.error().detail);
+    if (canonical->size() > metadata_bytes_max)
+      return error(permanent::malformed_field, "/changes/metadata: has at most 16384 bytes as compact JSON");
+    out.metadata = std::move(*canonical);
+  }
+  return std::optional(std::move(out));
+}
+
 result<record::event> read_event(const call& of) {
   record::event e;
   e.settings = of.settings;
@@ -67,6 +118,9 @@ result<record::event> read_event(const call& of) {
   auto evidence = read_evidence(of);
   if (!evidence) return evidence.error();
   e.evidence = std::move(*evidence);
+  auto changes = read_changes(of, e.name);
+  if (!changes) return changes.error();
+  e.changes = std::move(*changes);
   auto key = header_of(of, "Idempotency-Key");
   if (!key) return key.error();
   if (*key) {
@@ -79,6 +133,10 @@ result<record::event> read_event(const call& of) {
   canonical asked;
   asked.add("recibo.event.1").add(e.request_id).add(e.name).add(e.reason).add(e.evidence);
   for (const auto& r : e.references) asked.add(r);
+  if (const auto* given = present(of.body, "changes")) {
+    const auto changes_text = canonical_json(*given);
+    asked.add("changes").add(changes_text ? *changes_text : std::string());
+  }
   e.fingerprint = sha256(asked.bytes());
   return e;
 }
@@ -141,6 +199,15 @@ void add_operation_events(endpoint_table& to) {
       optional("reason", about(text(2000, text_rule::prose), "Why; on record.")),
       optional("evidence", about(any(), "An object, or a text; some events of operators need it.")),
       optional("references", about(list(text(text_rule::alias), 100), "References of the provider that are known from now on.")),
+      optional("changes", about(closed_object({
+                                    optional("action", text(255)),
+                                    optional("amount", nullable(text(text_rule::decimal))),
+                                    optional("currency", nullable(text(text_rule::currency))),
+                                    optional("account", nullable(text(text_rule::alias))),
+                                    optional("deadline", nullable(instant())),
+                                    optional("metadata", map()),
+                                }),
+                                "Of the event edit alone: what was registered is another from now on; null takes a value away.")),
   });
   e.answers = {{200,
                 "The operation after it.",

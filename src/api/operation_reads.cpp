@@ -70,6 +70,7 @@ schema operation_schema(bool with_items) {
       required("references", list(string())),
       or_null("amount", about(text(text_rule::decimal), "As it was registered, digit for digit.")),
       or_null("currency", text(text_rule::currency)),
+      or_null("account", about(string(), "Whose money it is, as it was registered.")),
       or_null("result", about(map(), "What the provider said, by the allow-list; of the latest transition that has one.")),
       required("last_stage", about(one_of({"accepted", "received", "transitioned", "notified", "reconciled"}),
                                    "The last stage that is complete.")),

@@ -11,8 +11,6 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr std::size_t metadata_bytes_max = 16 << 10;
-
 // The validated body and headers as what accept/ understands; the tree is not needed after it.
 result<accept::request> read_request(const call& of) {
   accept::request out;
@@ -25,6 +23,7 @@ result<accept::request> read_request(const call& of) {
   out.action = text_of(body, "action").value_or("");
   out.amount = text_of(body, "amount");
   out.currency = text_of(body, "currency");
+  out.account = text_of(body, "account");
   if (const auto reference = text_of(body, "reference")) out.references.push_back(*reference);
   if (const auto* more = present(body, "references")) {
     for (const auto& r : more->elements) out.references.push_back(r.text);
@@ -73,6 +72,7 @@ storage::operation_view view_of(const record::registration& r, const record::out
   if (!r.references.empty()) o.reference = r.references.front();
   if (r.amount) o.amount = r.amount->text;
   o.currency = r.currency;
+  o.account = r.account;
   o.deadline = r.deadline;
   std::int64_t ordinal = 0;
   for (const auto& i : r.items) {
@@ -159,6 +159,7 @@ schema registration_body() {
       optional("references", about(list(text(text_rule::alias), 100), "More of them; each is unique per provider.")),
       optional("amount", about(text(text_rule::decimal), "A decimal, never a float; callbacks are held against it.")),
       optional("currency", about(text(text_rule::currency), "ISO 4217.")),
+      optional("account", about(text(text_rule::alias), "Whose money it is; callbacks are held against it, byte for byte.")),
       optional("deadline", about(instant(), "When it should be done; later than this it is overdue.")),
       optional("items",
                about(list(closed_object({required("item_id", text(text_rule::alias))}), 10'000), "The items of a batch.")),

@@ -3,6 +3,7 @@
 #include "recibo/app/look.hpp"
 #include "recibo/observe/log.hpp"
 #include "recibo/process/rematch.hpp"
+#include "recibo/process/sweep.hpp"
 
 #include <algorithm>
 
@@ -13,7 +14,7 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 namespace oid = postgres::oid;
 
-constexpr auto look_every = 1s, look_limit = 2s, rematch_every = 10s, measure_every = 15s, measure_limit = 5s;
+constexpr auto look_every = 1s, look_limit = 2s, rematch_every = 10s, sweep_every = 5s, measure_every = 15s, measure_limit = 5s;
 // How often partitions are made ahead; the function makes what is missing, and asks nothing more when nothing is.
 constexpr auto partitions_every = 1h;
 // Above so many operations their states are not counted: it would read the whole table.
@@ -37,17 +38,20 @@ upkeep::upkeep(boost::asio::any_io_executor executor, parts p)
     : parts_(p),
       looking_(executor, "look at the database", look_every, [this] { return look(); }),
       rematching_(executor, "re-match", rematch_every, [this] { return rematch(); }),
+      sweeping_(executor, "sweep", sweep_every, [this] { return sweep(); }),
       measuring_(executor, "gauges", measure_every, [this] { return measure(); }) {}
 
 void upkeep::start() {
   looking_.start();
   rematching_.start();
+  sweeping_.start();
   measuring_.start();
 }
 
 boost::asio::awaitable<void> upkeep::stop(steady_clock::time_point until) {
   co_await looking_.stop(until);
   co_await rematching_.stop(until);
+  co_await sweeping_.stop(until);
   co_await measuring_.stop(until);
 }
 
@@ -82,6 +86,12 @@ boost::asio::awaitable<bool> upkeep::rematch() {
   };
   const int done = co_await process::rematch_once(parts_.pool, parts_.settings, record);
   co_return done > 0;  // a long row of parked callbacks comes in pieces
+}
+
+boost::asio::awaitable<bool> upkeep::sweep() {
+  if (!schema_fits_) co_return false;
+  const auto done = co_await process::sweep_once(parts_.pool, parts_.settings);
+  co_return done.keys > 0 || done.parked > 0;  // what is much comes in pieces
 }
 
 boost::asio::awaitable<bool> upkeep::measure() {

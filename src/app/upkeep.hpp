@@ -1,5 +1,5 @@
 // What a replica does for itself at intervals: looks at the database, keeps partitions ahead, re-matches parked
-// callbacks, refreshes gauges.
+// callbacks, sweeps what has expired, refreshes gauges.
 #pragma once
 
 #include "readiness.hpp"
@@ -35,12 +35,13 @@ class upkeep {
  private:
   boost::asio::awaitable<bool> look();
   boost::asio::awaitable<bool> rematch();
+  boost::asio::awaitable<bool> sweep();
   boost::asio::awaitable<bool> measure();
 
   parts parts_;
   bool schema_fits_ = false;
   std::chrono::steady_clock::time_point partitions_checked_{};
-  async::worker looking_, rematching_, measuring_;
+  async::worker looking_, rematching_, sweeping_, measuring_;
 };
 
 }  // namespace recibo::app

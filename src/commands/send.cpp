@@ -122,6 +122,7 @@ void add_send(CLI::App& app, context& ctx) {
       ->allow_extra_args(false);
   command->add_option("--amount", asked->what.amount, "Amount, for example 19.99");
   command->add_option("--currency", asked->what.currency, "ISO 4217 code");
+  command->add_option("--account", asked->what.account, "Account that the money is of");
   command->add_option("--occurred-at", asked->what.occurred_at, "RFC 3339 (default: now)");
   command->add_option("--sequence", asked->what.sequence, "The provider's sequence number");
   command->add_option("--body", asked->body_file, "File whose bytes are the body, instead of one made from the above");

@@ -1,5 +1,6 @@
-// recibo workflow NAME: draws a transition table of the configuration.
+// recibo workflow NAME: draws a transition table of the configuration; recibo workflow migrate NAME.
 #include "commands.hpp"
+#include "workflow_migrate.hpp"
 
 #include "recibo/config/settings.hpp"
 #include "recibo/transition/draw.hpp"
@@ -18,6 +19,10 @@ struct options {
 };
 
 int draw(const options& asked, context& ctx) {
+  if (asked.name.empty()) {
+    *ctx.err << "recibo workflow: the name of a workflow is needed\n";
+    return exit_wrong;
+  }
   const auto settings = load_settings(ctx);
   if (!settings) return ctx.exit_code;
   const auto it = settings->workflows.find(asked.name);
@@ -43,10 +48,23 @@ int draw(const options& asked, context& ctx) {
 void add_workflow(CLI::App& app, context& ctx) {
   auto asked = std::make_shared<options>();
   CLI::App* const command = app.add_subcommand("workflow", "Draw the transition table of a workflow");
-  command->add_option("name", asked->name, "Name of the workflow in the configuration")->required();
+  command->add_option("name", asked->name, "Name of the workflow in the configuration");
   command->add_option("--format", asked->format, "table, mermaid or svg (default: table)")
       ->check(CLI::IsMember({"table", "mermaid", "svg"}));
-  command->callback([asked, &ctx] { ctx.exit_code = draw(*asked, ctx); });
+  auto moving = std::make_shared<workflow_migration>();
+  moving->actor = "operator";
+  CLI::App* const migrate = command->add_subcommand(
+      "migrate", "Put operations of older versions under the version of the configuration; each change is on record");
+  migrate->add_option("workflow", moving->name, "Name of the workflow in the configuration")->required();
+  migrate->add_option("--map", moving->map, "OLD=NEW: the state that stands for one that is gone; may be repeated");
+  migrate->add_option("--reason", moving->reason, "Why; goes on record");
+  migrate->add_option("--actor", moving->actor, "Who; goes on record (default: operator)");
+  migrate->add_flag("--ended", moving->ended, "Operations that have ended, too");
+  migrate->add_flag("--dry-run", moving->dry_run, "Count, and change nothing");
+  migrate->callback([moving, &ctx] { ctx.exit_code = migrate_workflow(*moving, ctx); });
+  command->callback([asked, migrate, &ctx] {
+    if (!migrate->parsed()) ctx.exit_code = draw(*asked, ctx);
+  });
 }
 
 }  // namespace recibo::commands

@@ -42,10 +42,11 @@ json names(const verify::keyring& keys) {
 }
 
 json one_source(const source& s) {
-  if (s.from == source::place::json && !s.then && !s.format && !s.unsigned_accept) return s.name;
+  if (s.from == source::place::json && !s.then && !s.format && !s.minor_unit && !s.unsigned_accept) return s.name;
   json out = {{std::string(word(s.from)), s.name}};
   if (s.then) out["then"] = *s.then;
   if (s.format) out["format"] = verify::word_of(verify::timestamp_format_words, *s.format);
+  if (s.minor_unit) out["unit"] = "minor";
   if (s.unsigned_accept) out["unsigned"] = "accept";
   return out;
 }
@@ -70,6 +71,7 @@ json of(const extract& e) {
   put("occurred_at", e.occurred_at);
   put("amount", e.amount);
   put("currency", e.currency);
+  put("account", e.account);
   for (const auto& [name, from] : e.result) out["result"][name] = one_source(from);
   return out;
 }
@@ -108,6 +110,9 @@ json of(const provider& p) {
   out["events"] = p.events;
   out["workflow"] = p.workflow;
   out["unmatched"] = to_string(p.unmatched);
+  if (p.unmatched == unmatched::park)
+    out["parking"] = {{"per_identity", p.parking.per_identity},
+                      {"expire", p.parking.expire ? text(*p.parking.expire) : std::string("off")}};
   json answers = json::object();
   for (const auto& [disposition, status] : p.answers.status) answers[disposition] = status;
   if (p.answers.body) {
@@ -116,7 +121,8 @@ json of(const provider& p) {
   }
   out["answers"] = std::move(answers);
   if (p.rate) out["rate"] = {{"per_second", p.rate->per_second}, {"burst", p.rate->burst}};
-  out["idempotency"] = {{"scope", {"operation", "key"}}, {"content", p.content == content_rule::bytes ? "bytes" : "fields"}};
+  out["idempotency"] = {{"scope", {p.scope == key_scope::provider ? "provider" : "operation", "key"}},
+                        {"content", p.content == content_rule::bytes ? "bytes" : "fields"}};
   if (p.keep_keys) out["idempotency"]["keep"] = text(*p.keep_keys);
   out["order"] = p.order == transition::order_rule::sequence ? "sequence" : "table";
   out["mode"] = "full";

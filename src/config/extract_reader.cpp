@@ -18,6 +18,7 @@ struct rules {
   use meaning = use::other;
   bool several = false;  // a list: a composite key, or several references
   bool time = false;     // takes `format`
+  bool amount = false;   // takes `unit`
 };
 
 class extract_reader {
@@ -45,6 +46,7 @@ class extract_reader {
       if (!read_place(s, out)) return std::nullopt;
       if (const field then = s.get("then")) out.then = pointer(then);
       if (const field format = s.get("format")) read_format(format, how, out);
+      if (const field unit = s.get("unit")) read_unit(unit, how, out);
       if (const field mark = s.get("unsigned")) {
         constexpr choice<bool> words[] = {{"accept", true}};
         read_word(r_, mark, out.unsigned_accept, words);
@@ -69,7 +71,7 @@ class extract_reader {
 
   bool read_place(section& s, source& out) {
     const field json = s.get("json"), header = s.get("header"), query = s.get("query"), form = s.get("form");
-    for (const auto key : {"then", "format", "unsigned"}) s.get_later(key);
+    for (const auto key : {"then", "format", "unit", "unsigned"}) s.get_later(key);
     if (int{s.has("json")} + int{s.has("header")} + int{s.has("query")} + int{s.has("form")} != 1) {
       r_.error(s.at(), std::string(s.name()) + ": a source has exactly one of json, header, query and form");
       return false;
@@ -99,6 +101,15 @@ class extract_reader {
     }
     verify::timestamp_format format{};
     if (read_word(r_, f, format, formats)) out.format = format;
+  }
+
+  void read_unit(const field& f, const rules& how, source& out) {
+    constexpr choice<bool> units[] = {{"major", false}, {"minor", true}};
+    if (!how.amount) {
+      r_.error(f.at, "unit: belongs to an amount");
+      return;
+    }
+    read_word(r_, f, out.minor_unit, units);
   }
 
   bool covered(const source& s) const {
@@ -173,8 +184,12 @@ void read_extract(reading& r, const field& f, const verify::scheme* scheme, bool
   out.event = read.read(s.require("event", "what happened, in the provider's words"), {});
   out.sequence = read.read(s.get("sequence"), {});
   out.occurred_at = read.read(s.get("occurred_at"), {use::other, false, true});
-  out.amount = read.read(s.get("amount"), {});
+  const field amount = s.get("amount");
+  out.amount = read.read(amount, {use::other, false, false, true});
   out.currency = read.read(s.get("currency"), {});
+  out.account = read.read(s.get("account"), {});
+  if (!out.amount.empty() && out.amount.front().minor_unit && out.currency.empty())
+    r.error(amount.at, "unit: minor needs extract.currency: how many digits its smallest unit has depends on it");
   for (const named& one : members(r, s.get("result"))) {
     if (!check_name(r, one.at, "result", one.name)) continue;
     const sources from = read.read(one.value, {});

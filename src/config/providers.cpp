@@ -132,12 +132,27 @@ class provider_reader {
 
   void read_policies(section& s) {
     if (const field unmatched = s.get("unmatched")) read_word(r_, unmatched, out_.unmatched, unmatched_words);
+    if (const field parking = s.get("parking")) read_parking(parking);
     if (const field answers = s.get("answers")) read_answers(r_, answers, out_.answers);
     if (const field rate = s.get("rate")) read_rate(rate);
     if (const field mode = s.get("mode")) {
       constexpr choice<int> modes[] = {{"full", 0}, {"hint", 1}};
       int which = 0;
       if (read_word(r_, mode, which, modes) && which == 1) r_.error(mode.at, "mode: hint is " + std::string(not_served_text));
+    }
+  }
+
+  void read_parking(const field& f) {
+    section s(r_, f);
+    if (const field most = s.get("per_identity")) read_int(r_, most, out_.parking.per_identity, 1, 100'000);
+    const field expire = s.get("expire");
+    std::chrono::seconds value{};
+    if (expire && expire.value->what == node::kind::scalar && expire.value->text == "off") {
+      out_.parking.expire.reset();
+    } else if (expire && read_duration(r_, expire, value, "1h", "36500d")) {
+      out_.parking.expire = value;
+      if (out_.resend_span && value < *out_.resend_span)
+        r_.warn(expire.at, "expire: this provider may send again for longer, and what it repeats would wait anew");
     }
   }
 
@@ -177,11 +192,11 @@ class provider_reader {
       if (!read_word(r_, one, unused, known)) return;
       words.push_back(one.value->text);
     }
-    if (f.value->what != node::kind::list || words == std::vector<std::string>{"operation", "key"}) return;
-    if (words == std::vector<std::string>{"provider", "key"})
-      r_.error(f.at, "scope: [provider, key] is " + std::string(not_served_text));
-    else
-      r_.error(f.at, "scope: expected [operation, key]");
+    if (f.value->what != node::kind::list) return;
+    const bool whole_provider = words == std::vector<std::string>{"provider", "key"};
+    if (!whole_provider && words != std::vector<std::string>{"operation", "key"})
+      return r_.error(f.at, "scope: expected [operation, key] or [provider, key]");
+    out_.scope = whole_provider ? key_scope::provider : key_scope::operation;
   }
 
   void read_order(section& s) {

@@ -48,6 +48,14 @@ std::string sentence(const timeline_entry& e) {
     case kind::accepted: return "from " + shown(e.actor);
     case kind::payload_access:
       return shown(e.actor) + " looked at the payload of " + (e.delivery ? recibo::to_string(*e.delivery) : "");
+    case kind::correction: {
+      if (e.change == "workflow")
+        return shown(e.actor) + " put it under another version of its workflow: " + e.from + " -> " + e.to;
+      std::string out =
+          shown(e.actor) + (e.change == "edited" ? " edited what is registered" : " registered what a callback had begun");
+      if (e.amount) out += ": " + *e.amount + ' ' + e.currency.value_or("");
+      return out;
+    }
     case kind::delivery: {
       std::string out = e.disposition.empty() ? std::string("(retired)") : e.disposition;
       if (e.count > 0) return out + ", " + std::to_string(e.count) + " more times, key " + shown(e.key);

@@ -109,7 +109,7 @@ void write_operation(json_writer& out, const storage::operation_view& o, const j
   out.key("references").begin_array();
   for (const auto& r : o.references) out.text(r);
   out.end_array();
-  out.text("amount", o.amount).text("currency", o.currency);
+  out.text("amount", o.amount).text("currency", o.currency).text("account", o.account);
   out.raw("result", o.result.empty() ? std::string_view("null") : std::string_view(o.result));
   out.text("last_stage", last_stage(o));
 

@@ -85,6 +85,8 @@ sha256_digest intent_digest(intent what) {
   }
   add_sorted(to, what.items);
   to.add(what.metadata);
+  // Only where there is one: what was registered before accounts were has the digest that it had.
+  if (!what.account.empty()) to.add(what.account);
   return sha256(to.bytes());
 }
 
@@ -122,6 +124,35 @@ audit_fact event_fact(const raised& what) {
   add(fact, what.move);
   add(fact, "reason", what.reason);
   add(fact, "evidence", what.evidence);
+  return fact;
+}
+
+audit_fact correction_fact(const corrected& what) {
+  auto fact = start(what.sequence, kind_correction, what.at, what.actor);
+  add(fact, "kind", what.kind);
+  add(fact, "client", what.client);
+  add(fact, "action", what.action);
+  add(fact, "reference", what.reference);
+  add(fact, "amount", what.amount);
+  add(fact, "currency", what.currency);
+  add(fact, "account", what.account);
+  if (what.deadline) {
+    add(fact, "deadline", what.deadline->time_since_epoch().count());
+  } else {
+    add(fact, "deadline", std::string_view());
+  }
+  add(fact, "metadata", what.metadata);
+  add(fact, "intent", binary(what.intent));
+  return fact;
+}
+
+audit_fact workflow_fact(const workflow_changed& what) {
+  auto fact = start(what.sequence, kind_workflow, what.at, what.actor);
+  add(fact, "from_workflow", what.from_workflow);
+  add(fact, "to_workflow", what.to_workflow);
+  add(fact, "from", what.from);
+  add(fact, "to", what.to);
+  add(fact, "reason", what.reason);
   return fact;
 }
 

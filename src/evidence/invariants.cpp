@@ -83,10 +83,12 @@ awaitable<result<void>> verification::check_page(const std::vector<storage::veri
   auto current = page.begin();
   std::unique_ptr<operation_checker> checker;
   const auto start = [&](const storage::verify_operation& o) {
-    const auto table = tables_.find(o.workflow);
+    const auto find = [this](std::int64_t key) -> const transition::workflow* {
+      const auto table = tables_.find(key);
+      return table == tables_.end() ? nullptr : table->second.get();
+    };
     checker = std::make_unique<operation_checker>(
-        o, table == tables_.end() ? nullptr : table->second.get(), oldest_,
-        [this, &o](std::string_view rule, std::string what) { report(o.request_id, rule, std::move(what)); });
+        o, find, oldest_, [this, &o](std::string_view rule, std::string what) { report(o.request_id, rule, std::move(what)); });
   };
   start(*current);
   operation_id at = first;

@@ -34,13 +34,19 @@ std::string quoted(std::string_view word) { return "'" + std::string(word) + "'"
 
 }  // namespace
 
-operation_checker::operation_checker(const storage::verify_operation& o, const transition::workflow* table,
-                                     const storage::horizon& oldest, teller tell)
-    : operation_(o), table_(table), oldest_(oldest), tell_(std::move(tell)), chain_(o.id) {
+operation_checker::operation_checker(const storage::verify_operation& o, table_finder tables, const storage::horizon& oldest,
+                                     teller tell)
+    : operation_(o),
+      tables_(std::move(tables)),
+      workflow_(o.first_workflow),
+      table_(tables_(o.first_workflow)),
+      oldest_(oldest),
+      tell_(std::move(tell)),
+      chain_(o.id) {
   if (table_ == nullptr) {
     tell_("workflows", "its workflow version is not on record");
   } else {
-    now_.state = table_->initial();
+    initial_ = now_.state = table_->initial();
   }
 }
 
@@ -55,6 +61,10 @@ void operation_checker::next(const verify_fact& f) {
     check_delivery(f);
   } else if (f.kind == kind_event) {
     check_event(f);
+  } else if (f.kind == kind_correction) {
+    check_correction(f);
+  } else if (f.kind == kind_workflow) {
+    check_workflow_change(f);
   } else if (f.kind == kind_payload_access) {
     if (!f.access_recorded) tell_at(f, "references", "no row of payload_accesses says the same");
     if (f.has_transition) tell_at(f, "transitions", "a payload access moved something");
@@ -106,10 +116,14 @@ void operation_checker::check_claim(const verify_fact& f) {
   const auto word = transition::parse_disposition(f.disposition);
   if (!word) return tell_at(f, "deliveries", "delivery " + id + " has a disposition that is not known");
   if (transition::claims_key(*word)) {
-    if (f.key_holder != f.delivery)
+    const bool expired = f.keys_swept_through && !(*f.keys_swept_through < *f.delivery);
+    if (f.key_holder != f.delivery && !expired)
       tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and does not hold its key");
   } else if (*word == transition::disposition::duplicate || *word == transition::disposition::conflict) {
-    if (!f.key_holder) tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and nobody holds its key");
+    // The first may be another operation's, where a key means one thing for a whole provider, or have expired.
+    const bool explained = f.keys_swept_through || (f.first_reviewed && *word == transition::disposition::conflict);
+    if (!f.key_holder && !explained)
+      tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and nobody holds its key");
     if (f.key_holder == f.delivery)
       tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and holds the key");
   }
@@ -120,6 +134,32 @@ void operation_checker::check_event(const verify_fact& f) {
   if (f.transition_actor != f.actor) tell_at(f, "transitions", "the transition has another actor");
   if (f.actor_kind == transition::to_string(transition::actor_kind::provider))
     tell_at(f, "transitions", "a provider's event came without a delivery");
+}
+
+void operation_checker::check_workflow_change(const verify_fact& f) {
+  if (f.has_transition) tell_at(f, "transitions", "a change of the workflow made a move of its table");
+  if (!f.workflow_changed) return tell_at(f, "workflows", "no row of workflow_changes says what");
+  const auto& w = *f.workflow_changed;
+  if (w.at != f.at || w.actor != f.actor) tell_at(f, "workflows", "the change of the workflow has another actor or time");
+  if (w.from_workflow != workflow_) tell_at(f, "workflows", "it leaves a version under which the operation did not live");
+  if (w.from != now_.state) tell_at(f, "workflows", "it leaves " + quoted(w.from) + " while the state was " + quoted(now_.state));
+  workflow_ = w.to_workflow;
+  const auto* const before = table_;
+  table_ = tables_(w.to_workflow);
+  if (table_ == nullptr) return tell_at(f, "workflows", "the version that it gets is not on record");
+  if (before != nullptr && before->name() != table_->name()) tell_at(f, "workflows", "it gets a version of another workflow");
+  if (!table_->find_state(w.to)) tell_at(f, "workflows", "the version that it gets has no state " + quoted(w.to));
+  now_.state = w.to;
+}
+
+void operation_checker::check_correction(const verify_fact& f) {
+  if (f.has_transition) tell_at(f, "transitions", "a correction moved something");
+  if (!f.corrected) return tell_at(f, "registration", "no row of corrections says what");
+  if (f.corrected->at != f.at || f.corrected->actor != f.actor)
+    tell_at(f, "registration", "the correction has another actor or time");
+  if (f.corrected->kind == registered_intent && f.corrected->client != f.actor)
+    tell_at(f, "registration", "the actor is not the client who registered");
+  corrected_ = f.sequence;
 }
 
 // Invariant 3: the table allows the move, from where the operation or item stood.
@@ -133,7 +173,7 @@ void operation_checker::check_move(const verify_fact& f) {
     tell_at(f, "transitions", "the transition names another delivery");
   }
   if (table_ == nullptr) return;
-  auto& at = f.item_id.empty() ? now_ : items_.try_emplace(f.item_id, position{table_->initial(), 0}).first->second;
+  auto& at = f.item_id.empty() ? now_ : items_.try_emplace(f.item_id, position{initial_, 0}).first->second;
   if (f.from != at.state)
     tell_at(f, "transitions", "it moves from " + quoted(f.from) + " while the state was " + quoted(at.state));
   if (f.version != at.version + 1)
@@ -172,9 +212,9 @@ std::optional<sha256_digest> operation_checker::recompute(const verify_fact& f) 
     a.request_id = operation_.request_id;
     a.provider = operation_.provider;
     a.client = operation_.client;
-    a.workflow = operation_.workflow;
+    a.workflow = operation_.first_workflow;
     a.intent = operation_.intent;
-    a.state = table_ ? std::string_view(table_->initial()) : std::string_view();
+    a.state = initial_;
     return fact_digest(f.operation, accept_fact(a));
   }
   if (f.kind == kind_delivery) {
@@ -191,6 +231,39 @@ std::optional<sha256_digest> operation_checker::recompute(const verify_fact& f) 
     d.answer_status = static_cast<int>(f.answer_status);
     if (f.has_transition) d.move = move_of(f);
     return fact_digest(f.operation, delivery_fact(d));
+  }
+  if (f.kind == kind_workflow) {
+    if (!f.workflow_changed) return std::nullopt;
+    workflow_changed w;
+    w.sequence = f.sequence;
+    w.at = f.at;
+    w.actor = f.actor;
+    w.reason = f.workflow_changed->reason;
+    w.from_workflow = f.workflow_changed->from_workflow;
+    w.to_workflow = f.workflow_changed->to_workflow;
+    w.from = f.workflow_changed->from;
+    w.to = f.workflow_changed->to;
+    return fact_digest(f.operation, workflow_fact(w));
+  }
+  if (f.kind == kind_correction) {
+    if (!f.corrected) return std::nullopt;
+    const auto& y = *f.corrected;
+    const auto metadata = canonical_json(y.metadata);
+    corrected c;
+    c.sequence = f.sequence;
+    c.at = f.at;
+    c.actor = f.actor;
+    c.kind = y.kind;
+    c.client = y.client;
+    c.action = y.action;
+    c.reference = y.reference;
+    c.amount = y.amount;
+    c.currency = y.currency;
+    c.account = y.account;
+    c.deadline = y.deadline;
+    c.metadata = metadata ? std::string_view(*metadata) : std::string_view(y.metadata);
+    c.intent = y.intent;
+    return fact_digest(f.operation, correction_fact(c));
   }
   if (f.kind == kind_payload_access) {
     payload_seen p;
@@ -249,6 +322,7 @@ void operation_checker::check_registration(const std::vector<storage::verify_ite
   base.action = o.action;
   if (o.amount) base.amount = *o.amount;
   if (o.currency) base.currency = *o.currency;
+  if (o.account) base.account = *o.account;
   base.deadline = o.deadline;
   for (const auto& i : items) base.items.push_back(i.item_id);
   base.metadata = *metadata;
@@ -267,6 +341,8 @@ void operation_checker::check_registration(const std::vector<storage::verify_ite
 void operation_checker::finish(const std::vector<storage::verify_item>& items) {
   const auto& o = operation_;
   check_registration(items);
+  if (o.workflow != workflow_) tell_("workflows", "it lives under another version than its history leads to");
+  if (o.corrected != corrected_) tell_("registration", "its latest correction is not the one that it names");
   if (!chain_broken_) {
     if (const auto why = chain_.finish(o.sequence, o.chain_hash)) tell_("chain", *why);
   }
@@ -283,7 +359,7 @@ void operation_checker::finish(const std::vector<storage::verify_item>& items) {
   }
   for (const auto& i : items) {
     const auto moved = items_.find(i.item_id);
-    const position at = moved == items_.end() ? position{table_->initial(), 0} : moved->second;
+    const position at = moved == items_.end() ? position{initial_, 0} : moved->second;
     if (i.state != at.state || i.version != at.version) {
       tell_("transitions",
             "item " + quoted(i.item_id) + " is " + quoted(i.state) + ", its transitions lead to " + quoted(at.state));

@@ -18,9 +18,11 @@ class operation_checker {
  public:
   using teller = std::function<void(std::string_view rule, std::string what)>;
 
-  // All that is given outlives it. `table` is nullptr where the operation's workflow version is not on record.
-  operation_checker(const storage::verify_operation& o, const transition::workflow* table, const storage::horizon& oldest,
-                    teller tell);
+  // nullptr where the version is not on record.
+  using table_finder = std::function<const transition::workflow*(std::int64_t version_key)>;
+
+  // All that is given outlives it.
+  operation_checker(const storage::verify_operation& o, table_finder tables, const storage::horizon& oldest, teller tell);
 
   // The audit rows in the order of their sequence; then, once, the end. `items` are those of the operation.
   void next(const storage::verify_fact& f);
@@ -39,6 +41,8 @@ class operation_checker {
   void check_delivery(const storage::verify_fact& f);
   void check_claim(const storage::verify_fact& f);
   void check_event(const storage::verify_fact& f);
+  void check_workflow_change(const storage::verify_fact& f);
+  void check_correction(const storage::verify_fact& f);
   void check_move(const storage::verify_fact& f);
   void check_outbox(const storage::verify_fact& f);
   void follow_chain(const storage::verify_fact& f, const std::optional<sha256_digest>& recomputed);
@@ -46,7 +50,11 @@ class operation_checker {
   void tell_at(const storage::verify_fact& f, std::string_view rule, std::string_view what);
 
   const storage::verify_operation& operation_;
+  table_finder tables_;
+  // The version that it lives under at the present fact, and where items begin: under the version of the acceptance.
+  std::int64_t workflow_ = 0;
   const transition::workflow* table_;
+  std::string initial_;
   const storage::horizon& oldest_;
   teller tell_;
   chain_checker chain_;
@@ -54,7 +62,7 @@ class operation_checker {
   position now_;
   std::map<std::string, position> items_;
   std::optional<sys_micros> accepted_at_;
-  std::int64_t retired_ = 0;
+  std::int64_t retired_ = 0, corrected_ = 0;
 };
 
 }  // namespace recibo::evidence

@@ -26,6 +26,22 @@ void add_fact(std::vector<timeline_entry>& to, const storage::fact_view& f) {
   } else if (f.kind == kind_payload_access) {
     to.push_back(entry(kind::payload_access, f.at, f.actor, f.sequence));
     to.back().delivery = f.delivery;
+  } else if (f.kind == kind_workflow) {
+    to.push_back(entry(kind::correction, f.at, f.actor, f.sequence));
+    auto& e = to.back();
+    e.change = f.change;
+    e.from = f.from;
+    e.to = f.to;
+    e.reason = f.reason;
+  } else if (f.kind == kind_correction) {
+    to.push_back(entry(kind::correction, f.at, f.actor, f.sequence));
+    auto& e = to.back();
+    e.change = f.change;
+    e.action = f.action;
+    e.amount = f.amount;
+    e.currency = f.currency;
+    e.account = f.account;
+    e.deadline = f.deadline;
   } else if (f.kind == kind_delivery) {
     // A parked callback came before it was recorded for the operation: the list tells when it came.
     to.push_back(entry(kind::delivery, f.received_at.value_or(f.at), f.actor, f.sequence));
@@ -85,6 +101,7 @@ std::string_view to_string(kind k) noexcept {
     case kind::notification: return "notification";
     case kind::review: return "review";
     case kind::payload_access: return "payload_access";
+    case kind::correction: return "correction";
   }
   return "";
 }
@@ -131,6 +148,15 @@ void write_timeline_entry(json_writer& out, const timeline_entry& e) {
   switch (e.what) {
     case kind::accepted:
     case kind::payload_access: break;
+    case kind::correction:
+      out.text("change", e.change);
+      if (!e.from.empty()) {
+        out.text("from", e.from).text("to", e.to).text("reason", e.reason);
+        break;
+      }
+      out.text("action", e.action).text("amount", e.amount).text("currency", e.currency);
+      out.text("account", e.account).time("deadline", e.deadline);
+      break;
     case kind::delivery:
       out.text_or_null("disposition", e.disposition).text_or_null("secret", e.secret).text_or_null("key", e.key);
       out.text_or_null("event", e.provider_event).number("answer_status", e.answer_status);

@@ -78,6 +78,7 @@ class composer {
     put_given("reference", at.reference, what_.reference);
     put_given("amount", at.amount, what_.amount);
     put_given("currency", at.currency, what_.currency);
+    if (!what_.account.empty()) put_first("account", at.account, json(what_.account));
     if (!what_.sequence.empty()) put_first("sequence", at.sequence, as_number(what_.sequence));
     if (!at.occurred_at.empty() || !what_.occurred_at.empty()) {
       const auto format = at.occurred_at.empty() ? std::nullopt : at.occurred_at.front().format;

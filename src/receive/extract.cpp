@@ -63,6 +63,7 @@ class extraction {
     for (const std::string& reference : out_.references) bytes.add(reference);
     bytes.add(out_.result);
     // Only where there are some: what was claimed before they were looked at keeps its digest.
+    if (out_.account) bytes.add("account").add(out_.account);
     if (out_.named_instead || !out_.unproven_references.empty()) {
       bytes.add(out_.named_instead);
       for (const std::string& reference : out_.unproven_references) bytes.add(reference);
@@ -213,14 +214,6 @@ class extraction {
   }
 
   void money() {
-    if (const auto found = first_scalar(how_.extract.amount, "amount")) {
-      const auto amount = parse_decimal(found->text);
-      if (amount) {
-        out_.amount = *amount;
-      } else {
-        malformed("amount", "not a decimal without an exponent");
-      }
-    }
     if (const auto found = first_scalar(how_.extract.currency, "currency")) {
       const auto currency = parse_currency(found->text);
       if (currency) {
@@ -228,6 +221,28 @@ class extraction {
       } else {
         malformed("currency", "not a code of three letters");
       }
+    }
+    amount();
+    if (const auto found = first_scalar(how_.extract.account, "account"); found && !is_blank(found->text)) {
+      if (auto fine = check_alias(found->text, "account"); !fine) return fault(std::move(fine.error()));
+      out_.account = found->text;
+    }
+  }
+
+  void amount() {
+    for (const config::source& one : how_.extract.amount) {
+      const auto found = scalar(one, "amount");
+      if (!found) continue;
+      // A number may have an exponent, and is exact all the same; in a text an exponent is somebody's mistake.
+      auto amount = found->kind == json_value::kind::number ? parse_json_decimal(found->text) : parse_decimal(found->text);
+      if (!amount) return malformed("amount", amount.error().detail);
+      if (one.minor_unit) {
+        if (!out_.currency) return malformed("amount", "it counts the smallest unit of a currency, and there is no currency");
+        amount = from_minor_unit(*amount, *out_.currency);
+        if (!amount) return malformed("amount", amount.error().detail);
+      }
+      out_.amount = std::move(*amount);
+      return;
     }
   }
 

@@ -37,7 +37,7 @@ source_reader::source_reader(const config::extract& how, const http::request& fr
     if (one.from == config::source::place::json) pointers_.push_back(one.name);
   };
   for (const config::sources* list : {&how.request_id, &how.idempotency_key, &how.event, &how.sequence, &how.occurred_at,
-                                      &how.reference, &how.amount, &how.currency}) {
+                                      &how.reference, &how.amount, &how.currency, &how.account}) {
     std::for_each(list->begin(), list->end(), want);
   }
   for (const auto& [name, one] : how.result) want(one);

@@ -24,6 +24,8 @@ void batch::decide(sys_micros at) {
       decide_payload_access(*p, v);
     } else if (const auto* m = std::get_if<rematch>(&w)) {
       decide_rematch(*m, v);
+    } else if (const auto* w_change = std::get_if<workflow_change>(&w)) {
+      decide_workflow_change(*w_change, v);
     }
   }
   // A registration tells what is true when it commits: what came behind it in this batch has had its effect too (R1).

@@ -67,7 +67,16 @@ class batch final : public plan {
   void decide_event(const event& e, verdict& v);
   void decide_payload_access(const payload_access& p, verdict& v);
   void decide_rematch(const rematch& r, verdict& v);
+  void decide_workflow_change(const workflow_change& w, verdict& v);
   operation_in_hand& create(const registration& r);
+  // A client registers what a callback registered: the intent is filled in, and held against what the callback said (R11).
+  void decide_adoption(const registration& r, operation_in_hand& o, verdict& v);
+  // What the event `edit` makes of what was registered; an error changes nothing.
+  result<storage::intent_row> edited(const operation_in_hand& o, const intent_changes& by) const;
+  // From now on this is what was registered (`kind`: registered, edited), on record beside the registration.
+  void correct(operation_in_hand& o, storage::intent_row now, std::string_view kind, const std::string& actor);
+  void open_review_of_intent(const registration& r, operation_in_hand& o, transition::review_kind why);
+  static transition::subject subject_of(const operation_in_hand& o);
   // `unmatched: register`: the callback's own operation (R11).
   operation_in_hand& create_for(const callback& c, const std::string& request_id);
   // Applies what waits for the operation under these names (all of it, when empty), oldest first.

@@ -74,27 +74,36 @@ review_in_hand* batch::conflict_of(const callback& c, operation_in_hand& o) {
   return nullptr;
 }
 
-transition::decision batch::judge(const callback& c, operation_in_hand& o) {
-  std::optional<transition::claim> earlier;
-  const auto* const claim = claim_of(c, o);
-  if ((claim == nullptr || claim->signed_digest != c.signed_digest) && conflict_of(c, o) != nullptr) {
-    transition::decision again;
-    again.outcome = disposition::conflict;
-    return again;
-  }
-  if (claim != nullptr) earlier = transition::claim{claim->content_digest};
+transition::subject batch::subject_of(const operation_in_hand& o) {
   transition::subject now;
   now.state = o.row.state;
   now.watermark_at = o.row.watermark_at;
   now.watermark_sequence = o.row.watermark_sequence;
   if (o.row.amount) now.amount = decimal{*o.row.amount};
   now.currency = o.row.currency;
+  now.account = o.row.account;
+  return now;
+}
+
+transition::decision batch::judge(const callback& c, operation_in_hand& o) {
+  std::optional<transition::claim> earlier;
+  const auto* const claim = claim_of(c, o);
+  const bool conflicted = (claim == nullptr || claim->signed_digest != c.signed_digest) && conflict_of(c, o) != nullptr;
+  // Another operation's answer is never given, whatever the contents are.
+  if (conflicted || (claim == nullptr && found_.foreign_claim(c, o.row.id) != nullptr)) {
+    transition::decision again;
+    again.outcome = disposition::conflict;
+    return again;
+  }
+  if (claim != nullptr) earlier = transition::claim{claim->content_digest};
+  transition::subject now = subject_of(o);
   transition::news said;
   said.event = c.event;
   said.occurred_at = c.occurred_at;
   said.sequence = c.sequence;
   said.amount = c.amount;
   said.currency = c.currency;
+  said.account = c.account;
   said.content_digest = c.content_digest;
   return transition::decide(table_of(o, *c.settings), now, earlier, said, c.provider->order);
 }
@@ -120,7 +129,8 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   const auto decided = judge(c, *o);
 
   if (decided.outcome == disposition::duplicate) return decide_duplicate(c, *o, *claim, v, waited);
-  if (decided.outcome == disposition::conflict) return decide_conflict(c, *o, claim, v, waited);
+  if (decided.outcome == disposition::conflict)
+    return decide_conflict(c, *o, claim ? claim : found_.foreign_claim(c, o->row.id), v, waited);
 
   auto outcome_word = decided.outcome;
   std::string review_word(transition::to_string(decided.why_review));
@@ -400,7 +410,10 @@ void batch::claim_key(const callback& c, operation_in_hand& o, disposition d, in
   k.state = o.row.state;
   k.answer_status = status;
   k.answer_body = body;
+  if (c.provider->scope == config::key_scope::provider) k.provider = c.provider->name;
+  if (c.provider->keep_keys) k.expires_at = at_ + *c.provider->keep_keys;
   writes_.new_keys.add(k);
+  if (k.provider) found_.provider_claims.emplace(std::pair{*k.provider, k.key}, k);
   o.keys.emplace(c.key, std::move(k));
 }
 
@@ -435,6 +448,7 @@ void batch::apply_parked(operation_in_hand& o, const std::shared_ptr<const confi
       c.sequence = p.row.provider_sequence;
       if (p.row.amount) c.amount = decimal{*p.row.amount};
       c.currency = p.row.currency;
+      c.account = p.row.account;
       c.result = p.row.result;
       c.content_digest = p.row.content_digest;
       c.signed_digest = p.row.signed_digest;

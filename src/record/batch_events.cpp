@@ -28,6 +28,7 @@ void batch::decide_registration(const registration& r, verdict& v) {
     }
   }
   if (auto* o = found_.find(r.request_id)) {
+    if (o->row.made_by && o->row.client.empty() && o->row.provider == r.provider) return decide_adoption(r, *o, v);
     if (o->row.client != r.client || o->row.provider != r.provider || o->row.intent != r.intent)
       return refuse(v,
                     error(permanent::intent_conflict, "this request_id is registered with another intent; nothing was changed"));
@@ -77,7 +78,9 @@ operation_in_hand& batch::create(const registration& r) {
   row.chain_hash = evidence::chain_genesis(r.id);
   if (r.amount) row.amount = r.amount->text;
   row.currency = r.currency;
+  row.account = r.account;
   row.intent = r.intent;
+  row.made_by = r.delivery;
   auto& o = found_.add_operation(std::move(row));
   o.table = r.workflow.get();
   workflows_.add(r.workflow);
@@ -95,7 +98,18 @@ operation_in_hand& batch::create(const registration& r) {
   append_audit(o, evidence::accept_fact(fact), std::nullopt);
   const auto reference = r.references.empty() ? std::nullopt : std::optional(r.references.front());
   writes_.new_registrations.add(r.id, r.client, r.action, reference, o.row.amount, r.currency, r.deadline, r.metadata, r.intent,
-                                r.accepted_at, r.trace_id);
+                                r.accepted_at, r.trace_id, r.account, r.delivery);
+  if (r.delivery) {
+    // Its client may register it in this very batch.
+    o.intent.emplace();
+    o.intent->operation = r.id;
+    o.intent->metadata = r.metadata;
+    o.intent->reference = reference;
+    o.intent->amount = o.row.amount;
+    o.intent->currency = r.currency;
+    o.intent->account = r.account;
+    o.intent->intent = r.intent;
+  }
   learn(r.references, o);
   std::int32_t ordinal = 0;
   for (const auto& item : r.items) writes_.new_items.add(r.id, item.item_id, ordinal++, o.row.state, at_);
@@ -112,6 +126,10 @@ operation_in_hand& batch::create_for(const callback& c, const std::string& reque
   r.provider = c.provider->name;
   r.workflow = c.settings->workflows.at(c.provider->workflow);
   r.references = c.references;
+  r.delivery = c.id;
+  r.amount = c.amount;
+  r.currency = c.currency;
+  r.account = c.account;
   r.trace_id = c.trace_id;
   r.intent = evidence::callback_intent_digest(r.provider, r.request_id);
   return create(r);
@@ -177,6 +195,17 @@ void batch::decide_event(const event& e, verdict& v) {
     v.is = verdict::kind::busy;
     return;
   }
+  std::optional<storage::intent_row> changed;
+  if (e.changes) {
+    // Made in this very batch: it is read when this comes back.
+    if (!o->intent) {
+      v.is = verdict::kind::busy;
+      return;
+    }
+    auto made = edited(*o, *e.changes);
+    if (!made) return refuse(v, made.error());
+    changed = std::move(*made);
+  }
   const auto& taken = **move;
   learn(e.references, *o);
   o->row.state = taken.to;
@@ -210,6 +239,7 @@ void batch::decide_event(const event& e, verdict& v) {
   t.evidence = e.evidence;
   t.notifications = notify(*e.settings, *o, "operation." + taken.to);
   writes_.new_transitions.add(t);
+  if (changed) correct(*o, std::move(*changed), evidence::edited_intent, e.actor);
   if (e.idempotency_key) {
     writes_.new_client_keys.add(e.actor, *e.idempotency_key, o->row.id, e.fingerprint, at_);
     found_.add_client_key({e.actor, *e.idempotency_key, o->row.request_id, o->row.id, e.fingerprint});

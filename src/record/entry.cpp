@@ -12,6 +12,7 @@ std::string identity_of(const work& w) {
   if (const auto* r = std::get_if<registration>(&w)) return "r" + r->request_id;
   if (const auto* e = std::get_if<event>(&w)) return "r" + e->request_id;
   if (const auto* m = std::get_if<rematch>(&w)) return "r" + m->request_id;
+  if (const auto* m = std::get_if<workflow_change>(&w)) return "r" + m->request_id;
   if (const auto* p = std::get_if<payload_access>(&w)) return p->request_id.empty() ? std::string() : "r" + p->request_id;
   return {};
 }

@@ -17,6 +17,10 @@ void sort_unique(std::vector<storage::alias_name>& names) {
   sort_unique(names, [](const auto& a, const auto& b) { return std::tie(a.provider, a.alias) < std::tie(b.provider, b.alias); });
 }
 
+void sort_unique(std::vector<storage::provider_key_name>& names) {
+  sort_unique(names, [](const auto& a, const auto& b) { return std::tie(a.provider, a.key) < std::tie(b.provider, b.key); });
+}
+
 bool goes_to_failed(const callback& c) { return c.unprocessable.has_value() || c.event.empty(); }
 
 }  // namespace
@@ -33,6 +37,7 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
       for (const auto& r : c->unproven_references) aliases_.push_back({c->provider->name, r});
       if (c->provider->unmatched == config::unmatched::register_)
         for (auto& name : names_of(*c)) meeting_.push_back(std::move(name));
+      if (c->provider->scope == config::key_scope::provider) provider_keys_.push_back({c->provider->name, c->key});
       if (!c->request_id.empty()) {
         request_ids_.push_back(c->request_id);
         keys_.push_back({c->request_id, c->key});
@@ -50,6 +55,8 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
       // The provider of its references is the operation's, which only the lock tells: they are looked up second.
     } else if (const auto* p = std::get_if<payload_access>(w)) {
       if (!p->request_id.empty()) request_ids_.push_back(p->request_id);
+    } else if (const auto* change = std::get_if<workflow_change>(w)) {
+      request_ids_.push_back(change->request_id);
     } else if (const auto* m = std::get_if<rematch>(w)) {
       request_ids_.push_back(m->request_id);
       rematched_.push_back(m->request_id);
@@ -60,6 +67,7 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
   sort_unique(aliases_);
   sort_unique(lock_aliases_);
   sort_unique(keys_, [](const auto& a, const auto& b) { return std::tie(a.request_id, a.key) < std::tie(b.request_id, b.key); });
+  sort_unique(provider_keys_);
   sort_unique(client_keys_, [](const auto& a, const auto& b) { return std::tie(a.client, a.key) < std::tie(b.client, b.key); });
   sort_unique(failed_names_, [](const auto& a, const auto& b) {
     return std::tie(a.provider, a.body_digest) < std::tie(b.provider, b.body_digest);
@@ -89,6 +97,10 @@ void found::append_first_look(storage::checked_pipeline& to) {
   if (!keys_.empty()) {
     storage::append_find_keys(to, keys_);
     first_look_.push_back(look::keys);
+  }
+  if (!provider_keys_.empty()) {
+    storage::append_find_provider_keys(to, provider_keys_);
+    first_look_.push_back(look::provider_keys);
   }
   if (!client_keys_.empty()) {
     storage::append_find_client_keys(to, client_keys_);
@@ -135,6 +147,12 @@ void found::take(look what, const postgres::rows& from) {
     case look::signed_keys:
       for (auto& k : storage::read_keys(from)) key_rows_.push_back(std::move(k));
       break;
+    case look::provider_keys:
+      for (auto& k : storage::read_keys(from)) {
+        std::pair name{k.provider.value_or(""), k.key};
+        provider_claims.emplace(std::move(name), std::move(k));
+      }
+      break;
     case look::client_keys:
       for (auto& row : storage::read_client_keys(from)) client_key_rows_.insert_or_assign({row.client, row.key}, std::move(row));
       break;
@@ -160,6 +178,25 @@ void found::take(look what, const postgres::rows& from) {
         if (!table) continue;
         workflows_.add(std::make_shared<const transition::workflow>(std::move(*table)));
         workflows_.mark_stored(from.int8(i, 0));
+      }
+      break;
+    case look::intents:
+      for (auto& row : storage::read_intents(from)) {
+        const auto it = by_id_.find(row.operation);
+        if (it == by_id_.end()) continue;
+        auto& o = *it->second;
+        o.row.client = row.client;
+        o.row.amount = row.amount;
+        o.row.currency = row.currency;
+        o.row.account = row.account;
+        o.row.intent = row.intent;
+        o.intent = std::move(row);
+      }
+      break;
+    case look::item_states:
+      for (auto& row : storage::read_item_states(from)) {
+        const auto it = by_id_.find(row.operation);
+        if (it != by_id_.end() && it->second->item_states) it->second->item_states->push_back(std::move(row.state));
       }
       break;
     case look::reviews:
@@ -198,18 +235,28 @@ void found::plan_next_look() {
       // A key of an operation that was found by alias is not read yet: its conflicts are looked up on suspicion.
       if (c->request_id.empty()) alias_keys_.push_back({o->row.id, c->key});
       if (c->signed_digest) signed_names_.push_back({o->row.id, *c->signed_digest});
-      const bool may_conflict = c->request_id.empty() || c->signed_digest ||
+      const bool may_conflict = c->request_id.empty() || c->signed_digest || foreign_claim(*c, o->row.id) ||
                                 (claim != o->keys.end() && claim->second.content_digest != c->content_digest);
       if (may_conflict || o->row.review_open) conflicts_.push_back({o->row.id, c->content_digest, c->signed_digest});
     } else if (const auto* e = std::get_if<event>(w)) {
       miss(e->request_id);
       if (const auto* o = find(e->request_id)) {
         if (!e->references.empty()) learn_for(*o, e->references);
+        if (e->changes && !o->row.corrected) intents_.emplace_back(o->row.id, 0);
       }
     } else if (const auto* r = std::get_if<registration>(w)) {
       if (careful_) miss(r->request_id);
+      // What a callback registered is filled in by the client's own registration.
+      const auto* o = find(r->request_id);
+      if (o && o->row.made_by && !o->row.corrected) intents_.emplace_back(o->row.id, 0);
     } else if (const auto* p = std::get_if<payload_access>(w)) {
       miss(p->request_id);
+    } else if (const auto* change = std::get_if<workflow_change>(w)) {
+      miss(change->request_id);
+      if (auto* o = find(change->request_id); o && !o->item_states) {
+        o->item_states.emplace();
+        item_states_.push_back(o->row.id);
+      }
     } else if (const auto* m = std::get_if<rematch>(w)) {
       miss(m->request_id);
     }
@@ -217,6 +264,7 @@ void found::plan_next_look() {
   const config::settings none;
   for (const auto& o : operations) {
     if (!workflows_.find(o.row.workflow, none)) unknown_workflows_.push_back(o.row.workflow);
+    if (o.row.corrected) intents_.emplace_back(o.row.id, *o.row.corrected);
   }
 }
 
@@ -230,6 +278,8 @@ void found::plan_parked_references() {
 void found::plan_parked_look() {
   for (auto& [order, p] : parked) {
     p.keys_read = true;
+    // Whether its provider's keys mean one thing for all operations is not known here; others have no such rows.
+    provider_keys_.push_back({p.row.provider, p.row.key});
     for (const auto& o : operations) {
       if (!waits_for(p.row, o.row.provider, o.row.request_id)) continue;
       alias_keys_.push_back({o.row.id, p.row.key});
@@ -244,8 +294,11 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   learning_.clear();
   missing_.clear();
   unknown_workflows_.clear();
+  intents_.clear();
+  item_states_.clear();
   alias_keys_.clear();
   signed_names_.clear();
+  provider_keys_.clear();
   conflicts_.clear();
   switch (++looks_) {
     case 2:
@@ -288,9 +341,22 @@ bool found::append_next_look(storage::checked_pipeline& to) {
     storage::append_find_workflows(to, unknown_workflows_);
     next_look_.push_back(look::workflows);
   }
+  if (!item_states_.empty()) {
+    storage::append_find_item_states(to, item_states_);
+    next_look_.push_back(look::item_states);
+  }
+  if (!intents_.empty()) {
+    storage::append_find_intents(to, intents_);
+    next_look_.push_back(look::intents);
+  }
   if (!alias_keys_.empty()) {
     storage::append_find_operation_keys(to, alias_keys_);
     next_look_.push_back(look::alias_keys);
+  }
+  if (!provider_keys_.empty()) {
+    sort_unique(provider_keys_);
+    storage::append_find_provider_keys(to, provider_keys_);
+    next_look_.push_back(look::provider_keys);
   }
   if (!signed_names_.empty()) {
     storage::append_find_signed_keys(to, signed_names_);
@@ -383,6 +449,12 @@ std::vector<storage::identity_name> found::unknown_references(std::string_view p
 const storage::alias_row* found::find_alias(std::string_view provider, std::string_view alias) const {
   const auto it = alias_rows_.find(std::pair<std::string, std::string>(provider, alias));
   return it == alias_rows_.end() ? nullptr : &it->second;
+}
+
+const storage::key_row* found::foreign_claim(const callback& c, const operation_id& o) const {
+  if (c.provider->scope != config::key_scope::provider) return nullptr;
+  const auto it = provider_claims.find({c.provider->name, c.key});
+  return it == provider_claims.end() || it->second.operation == o ? nullptr : &it->second;
 }
 
 const storage::client_key_row* found::find_client_key(std::string_view client, std::string_view key) const {

@@ -30,6 +30,10 @@ struct operation_in_hand {
   bool blocked = false;
   const transition::workflow* table = nullptr;
   std::unordered_map<std::string, storage::key_row> keys;
+  // What was registered, as corrections have left it: read where there are some, and for those who change it.
+  std::optional<storage::intent_row> intent;
+  // States of its items, for who changes its workflow; nullopt: not read.
+  std::optional<std::vector<std::string>> item_states;
 };
 
 // A callback that could not be understood, as it is in the table or will be.
@@ -82,6 +86,8 @@ class found {
   std::vector<storage::identity_name> unknown_references(std::string_view provider,
                                                          const std::vector<std::string>& references) const;
   const storage::alias_row* find_alias(std::string_view provider, std::string_view alias) const;
+  // The claim that another operation of its provider has on its key, where a key means one thing for all of them.
+  const storage::key_row* foreign_claim(const callback& c, const operation_id& o) const;
   const storage::client_key_row* find_client_key(std::string_view client, std::string_view key) const;
 
   // What this batch makes is found by the rest of it.
@@ -97,6 +103,8 @@ class found {
   // In the order in which they are applied: what was taken before what conflicted with it, each by arrival. IDs alone are
   // no order between replicas.
   std::map<std::pair<bool, delivery_id>, parked_in_hand> parked;
+  // Keys of the scope [provider, key] by provider and key, whatever operation holds them.
+  std::map<std::pair<std::string, std::string>, storage::key_row> provider_claims;
   // There are failed callbacks at all.
   bool any_failed = false;
 
@@ -109,10 +117,13 @@ class found {
   std::vector<std::string_view> request_ids_;
   std::vector<storage::alias_name> aliases_, lock_aliases_;
   std::vector<storage::key_name> keys_;
+  std::vector<storage::provider_key_name> provider_keys_;
   std::vector<storage::client_key_name> client_keys_;
   std::vector<storage::failed_name> failed_names_;
   std::vector<std::string_view> missing_;
   std::vector<std::int64_t> unknown_workflows_;
+  std::vector<std::pair<operation_id, std::int32_t>> intents_;
+  std::vector<operation_id> item_states_;
   std::vector<storage::operation_key_name> alias_keys_;
   std::vector<storage::signed_name> signed_names_;
   std::vector<storage::review_name> conflicts_;
@@ -120,21 +131,24 @@ class found {
   std::vector<std::string_view> rematched_;
   // What a statement of a look asked for, in the order in which its answers come.
   enum class look {
-    meet,         // names that somebody else holds
-    lock,         // operations by request ID
-    lock_alias,   // operations by reference
-    aliases,      // what references mean
-    keys,         // idempotency keys, by request ID
-    client_keys,  // idempotency keys of the API
-    failed,       // failed callbacks of these bytes
-    any_failed,   // whether there are failed callbacks at all
-    parked,       // what waits under these names
-    parked_of,    // what waits for an operation that exists
-    existing,     // request IDs that are there, whoever holds them
-    workflows,    // tables that this replica has not read yet
-    alias_keys,   // idempotency keys, by operation
-    signed_keys,  // idempotency keys, by what was signed
-    reviews,      // reviews of the same content, or the same signed bytes
+    meet,           // names that somebody else holds
+    lock,           // operations by request ID
+    lock_alias,     // operations by reference
+    aliases,        // what references mean
+    keys,           // idempotency keys, by request ID
+    provider_keys,  // idempotency keys of a whole provider
+    client_keys,    // idempotency keys of the API
+    failed,         // failed callbacks of these bytes
+    any_failed,     // whether there are failed callbacks at all
+    parked,         // what waits under these names
+    parked_of,      // what waits for an operation that exists
+    existing,       // request IDs that are there, whoever holds them
+    workflows,      // tables that this replica has not read yet
+    intents,        // what was registered, as corrections have left it
+    item_states,    // in which states items of an operation are
+    alias_keys,     // idempotency keys, by operation
+    signed_keys,    // idempotency keys, by what was signed
+    reviews,        // reviews of the same content, or the same signed bytes
   };
   void take(look what, const postgres::rows& from);
   void take_keys();

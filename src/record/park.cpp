@@ -1,5 +1,6 @@
 #include "park.hpp"
 
+#include "found.hpp"
 #include "recibo/config/answers.hpp"
 
 #include <algorithm>
@@ -35,6 +36,11 @@ void park::append_first_look(storage::checked_pipeline& to) {
   storage::append_existing(to, request_ids_);
   storage::append_find_aliases(to, aliases_);
   storage::append_find_parked_keys(to, names_);
+  std::vector<storage::identity_name> all;
+  for (const auto& n : names_) all.push_back(n.name);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  storage::append_count_parked(to, all);
   if (!signed_.empty()) storage::append_find_parked_signed(to, signed_);
 }
 
@@ -43,7 +49,8 @@ void park::take_first_look(std::vector<postgres::rows>& answers, std::size_t at)
   existing_ = storage::read_existing(answers.at(at + 1));
   known_aliases_ = storage::read_aliases(answers.at(at + 2));
   take_parked(storage::read_parked(answers.at(at + 3)));
-  if (!signed_.empty()) take_parked(storage::read_parked(answers.at(at + 4)));
+  for (auto& counted : storage::read_parked_counts(answers.at(at + 4))) counts_[std::move(counted.name)] = counted.count;
+  if (!signed_.empty()) take_parked(storage::read_parked(answers.at(at + 5)));
 }
 
 void park::take_parked(std::vector<storage::parked_row> found) {
@@ -85,6 +92,14 @@ bool park::share_a_name(const callback& c, const storage::parked_row& p) {
                      [&](const auto& r) { return std::find(p.references.begin(), p.references.end(), r) != p.references.end(); });
 }
 
+bool park::is_full(const callback& c) const {
+  const auto names = names_of(c);
+  return std::any_of(names.begin(), names.end(), [&](const auto& name) {
+    const auto counted = counts_.find(name);
+    return counted != counts_.end() && counted->second >= c.provider->parking.per_identity;
+  });
+}
+
 park::waiting* park::known_as(const callback& c) {
   // What was signed comes first: the key beside it is anybody's to write, and may be that of another callback.
   if (c.signed_digest) {
@@ -124,6 +139,17 @@ void park::decide_one(const callback& c, verdict& v, sys_micros at) {
     }
     return;
   }
+  if (is_full(c)) {
+    // One identity that nobody registers must not fill the table (R43). Not kept, so that it is no success.
+    const auto shape = config::shape_of(c.provider->answers, disposition::unknown_operation);
+    v.outcome.disposition = disposition::unknown_operation;
+    v.outcome.detail = "no operation with this identity is registered, and as many callbacks as are kept wait for it";
+    v.outcome.delivery = c.id;
+    v.outcome.status = shape.status;
+    v.outcome.body = shape.body;
+    return;
+  }
+  for (auto& name : names_of(c)) ++counts_[std::move(name)];
   // Another content under a key that waits already: kept beside it, a conflict now and a review once it is applied (R15).
   const bool claimed = std::any_of(rows.begin(), rows.end(), [&](const auto& w) { return share_a_name(c, w.row); });
   const auto word = claimed ? disposition::conflict : disposition::parked;
@@ -147,6 +173,7 @@ void park::decide_one(const callback& c, verdict& v, sys_micros at) {
   p.provider_sequence = c.sequence;
   if (c.amount) p.amount = c.amount->text;
   p.currency = c.currency;
+  p.account = c.account;
   p.answer_status = shape.status;
   p.parked_at = at;
   new_parked_.add(p, c.references);

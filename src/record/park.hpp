@@ -40,6 +40,8 @@ class park final : public plan {
   // What waits already and is this callback again: the same signed bytes, where the key is not signed, or key and content.
   waiting* known_as(const callback& c);
   void take_parked(std::vector<storage::parked_row> found);
+  // Whether as many wait already as its provider's `parking` lets, under one of its names.
+  bool is_full(const callback& c) const;
   void decide_one(const callback& c, verdict& v, sys_micros at);
   void record_delivery(const callback& c, std::string_view disposition, int status, delivery_id payload);
 
@@ -48,6 +50,8 @@ class park final : public plan {
   std::vector<std::vector<std::int64_t>> locks_of_;
   std::vector<storage::parked_name> names_;
   std::vector<storage::signed_parked_name> signed_;
+  // How many wait under each name, with those that this plan adds.
+  std::map<storage::identity_name, std::int64_t> counts_;
   std::vector<std::int64_t> locks_, refused_;
   std::vector<std::string_view> request_ids_;
   std::vector<storage::alias_name> aliases_;

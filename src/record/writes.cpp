@@ -28,6 +28,8 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   std::move(new_operations.rows).append_to(to);
   std::move(new_registrations.rows).append_to(to);
   std::move(changed_operations.rows).append_to(to);
+  std::move(new_corrections.rows).append_to(to);
+  std::move(new_workflow_changes.rows).append_to(to);
   std::move(new_aliases.rows).append_to(to);
   std::move(new_items.rows).append_to(to);
   std::move(new_client_keys.rows).append_to(to);

@@ -19,6 +19,8 @@ struct writes {
   storage::new_operations new_operations;
   storage::changed_operations changed_operations;
   storage::new_registrations new_registrations;
+  storage::new_corrections new_corrections;
+  storage::new_workflow_changes new_workflow_changes;
   storage::new_aliases new_aliases;
   storage::new_items new_items;
   storage::new_keys new_keys;

@@ -15,7 +15,8 @@ using postgres::statement;
 
 #define RECIBO_OPERATION_COLUMNS                                                                                       \
   "o.id, o.request_id, o.provider, o.workflow, o.state, o.version, o.revision, o.watermark_at, o.watermark_sequence, " \
-  "o.sequence, o.chain_hash, o.review_open, o.state_at, r.client, r.amount, r.currency, r.intent "                     \
+  "o.sequence, o.chain_hash, o.review_open, o.state_at, r.client, r.amount, r.currency, r.intent, o.corrected, "       \
+  "r.account, r.delivery "                                                                                             \
   "FROM recibo.operations o JOIN recibo.registrations r ON r.operation = o.id "
 
 // registrations are immutable and come into being with their operation, so that reading them in the locking statement is
@@ -48,6 +49,27 @@ const statement existing{"existing",
                          "SELECT request_id, provider FROM recibo.operations WHERE request_id = ANY($1) ORDER BY request_id",
                          {oid::text_array}};
 
+// Corrections are read by the sequence that the lock returned, so that an older snapshot finds that one or nothing.
+const statement find_intents{
+    "find_intents",
+    "SELECT r.operation, (CASE WHEN c.operation IS NULL THEN r.client ELSE c.client END), (CASE WHEN c.operation IS NULL THEN "
+    "r.action ELSE c.action END), (CASE WHEN c.operation IS NULL THEN r.metadata ELSE c.metadata END)::text, "
+    "(CASE WHEN c.operation IS NULL THEN r.reference ELSE c.reference END), (CASE WHEN c.operation IS NULL THEN r.amount ELSE "
+    "c.amount END), (CASE WHEN c.operation IS NULL THEN r.currency ELSE c.currency END), (CASE WHEN c.operation IS NULL THEN "
+    "r.account ELSE c.account END), (CASE WHEN c.operation IS NULL THEN r.deadline ELSE c.deadline END), (CASE WHEN c.operation "
+    "IS NULL THEN r.intent ELSE c.intent END) "
+    "FROM unnest($1, $2) AS w(operation, corrected) JOIN recibo.registrations r ON r.operation = w.operation "
+    "LEFT JOIN recibo.corrections c ON c.operation = w.operation AND c.sequence = w.corrected",
+    {oid::uuid_array, oid::int4_array}};
+
+const statement insert_corrections{
+    "insert_corrections",
+    "INSERT INTO recibo.corrections (operation, sequence, kind, client, action, reference, amount, currency, account, deadline, "
+    "metadata, intent, at, actor) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+    {oid::uuid_array, oid::int4_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array,
+     oid::text_array, oid::text_array, oid::timestamptz_array, oid::jsonb_array, oid::bytea_array, oid::timestamptz_array,
+     oid::text_array}};
+
 const statement find_aliases{"find_aliases",
                              "SELECT a.provider, a.alias, o.request_id, o.id FROM unnest($1, $2) AS w(provider, alias) "
                              "JOIN recibo.aliases a ON a.provider = w.provider AND a.alias = w.alias "
@@ -57,7 +79,7 @@ const statement find_aliases{"find_aliases",
 #define RECIBO_KEY_COLUMNS                                                                                          \
   "k.operation, k.key, k.delivery, k.content_digest, k.body_digest, k.disposition, k.state, k.answer_status::int, " \
   "k.answer_body, "                                                                                                 \
-  "k.duplicates, k.signed_digest "
+  "k.duplicates, k.signed_digest, k.provider "
 
 const statement find_keys{"find_keys",
                           "SELECT " RECIBO_KEY_COLUMNS
@@ -78,6 +100,12 @@ const statement find_signed_keys{"find_signed_keys",
                                  "JOIN recibo.idempotency_keys k ON k.operation = w.operation AND k.signed_digest = w.digest",
                                  {oid::uuid_array, oid::bytea_array}};
 
+const statement find_provider_keys{"find_provider_keys",
+                                   "SELECT " RECIBO_KEY_COLUMNS
+                                   "FROM unnest($1, $2) AS w(provider, key) "
+                                   "JOIN recibo.idempotency_keys k ON k.provider = w.provider AND k.key = w.key",
+                                   {oid::text_array, oid::bytea_array}};
+
 #undef RECIBO_KEY_COLUMNS
 
 const statement find_client_keys{
@@ -92,41 +120,54 @@ const statement add_workflow_version{"add_workflow_version",
                                      "VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
                                      {oid::int8, oid::bytea, oid::text, oid::text}};
 
+const statement find_item_states{
+    "find_item_states", "SELECT DISTINCT operation, state FROM recibo.items WHERE operation = ANY($1)", {oid::uuid_array}};
+
+const statement insert_workflow_changes{"insert_workflow_changes",
+                                        "INSERT INTO recibo.workflow_changes (operation, sequence, from_workflow, to_workflow, "
+                                        "from_state, to_state, at, actor, reason) "
+                                        "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                                        {oid::uuid_array, oid::int4_array, oid::int8_array, oid::int8_array, oid::text_array,
+                                         oid::text_array, oid::timestamptz_array, oid::text_array, oid::text_array}};
+
 const statement find_workflows{"find_workflows",
                                "SELECT version_key, definition FROM recibo.workflow_versions WHERE version_key = ANY($1)",
                                {oid::int8_array}};
 
 // Where another transaction was faster, the unique key says so (23505): the batch fails whole and starts again.
-const statement insert_operations{"insert_operations",
-                                  "INSERT INTO recibo.operations (id, request_id, provider, workflow, state, version, revision, "
-                                  "watermark_at, watermark_sequence, "
-                                  "sequence, chain_hash, review_open, state_at, updated_at) "
-                                  "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
-                                  {oid::uuid_array, oid::text_array, oid::text_array, oid::int8_array, oid::text_array,
-                                   oid::int4_array, oid::int4_array, oid::timestamptz_array, oid::int8_array, oid::int4_array,
-                                   oid::bytea_array, oid::boolean_array, oid::timestamptz_array, oid::timestamptz_array}};
+const statement insert_operations{
+    "insert_operations",
+    "INSERT INTO recibo.operations (id, request_id, provider, state, version, revision, "
+    "watermark_at, watermark_sequence, "
+    "sequence, chain_hash, review_open, state_at, updated_at, workflow, corrected) "
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+    {oid::uuid_array, oid::text_array, oid::text_array, oid::text_array, oid::int4_array, oid::int4_array, oid::timestamptz_array,
+     oid::int8_array, oid::int4_array, oid::bytea_array, oid::boolean_array, oid::timestamptz_array, oid::timestamptz_array,
+     oid::int8_array, oid::int4_array}};
 
 const statement update_operations{
     "update_operations",
     "WITH changed AS (UPDATE recibo.operations o SET state = u.state, version = u.version, revision = u.revision, watermark_at = "
     "u.watermark_at, "
     "watermark_sequence = u.watermark_sequence, sequence = u.sequence, chain_hash = u.chain_hash, review_open = u.review_open, "
-    "state_at = u.state_at, updated_at = u.updated_at "
-    "FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS u(id, locked_revision, state, version, revision, "
+    "state_at = u.state_at, updated_at = u.updated_at, workflow = u.workflow, corrected = u.corrected "
+    "FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS u(id, locked_revision, state, version, "
+    "revision, "
     "watermark_at, "
-    "watermark_sequence, sequence, chain_hash, review_open, state_at, updated_at) "
+    "watermark_sequence, sequence, chain_hash, review_open, state_at, updated_at, workflow, corrected) "
     "WHERE o.id = u.id AND o.revision = u.locked_revision RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM "
     "changed",
     {oid::uuid_array, oid::int4_array, oid::text_array, oid::int4_array, oid::int4_array, oid::timestamptz_array, oid::int8_array,
-     oid::int4_array, oid::bytea_array, oid::boolean_array, oid::timestamptz_array, oid::timestamptz_array}};
+     oid::int4_array, oid::bytea_array, oid::boolean_array, oid::timestamptz_array, oid::timestamptz_array, oid::int8_array,
+     oid::int4_array}};
 
 const statement insert_registrations{
     "insert_registrations",
     "INSERT INTO recibo.registrations (operation, client, action, reference, amount, currency, deadline, metadata, intent, "
     "accepted_at, "
-    "trace_id) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    "trace_id, account, delivery) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     {oid::uuid_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::timestamptz_array,
-     oid::jsonb_array, oid::bytea_array, oid::timestamptz_array, oid::text_array}};
+     oid::jsonb_array, oid::bytea_array, oid::timestamptz_array, oid::text_array, oid::text_array, oid::uuid_array}};
 
 const statement insert_aliases{
     "insert_aliases",
@@ -138,12 +179,14 @@ const statement insert_items{"insert_items",
                              "SELECT * FROM unnest($1, $2, $3, $4, $5)",
                              {oid::uuid_array, oid::text_array, oid::int4_array, oid::text_array, oid::timestamptz_array}};
 
-const statement insert_keys{"insert_keys",
-                            "INSERT INTO recibo.idempotency_keys (operation, key, delivery, content_digest, body_digest, "
-                            "disposition, state, answer_status, "
-                            "answer_body, signed_digest) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-                            {oid::uuid_array, oid::bytea_array, oid::uuid_array, oid::bytea_array, oid::bytea_array,
-                             oid::text_array, oid::text_array, oid::int4_array, oid::text_array, oid::bytea_array}};
+const statement insert_keys{
+    "insert_keys",
+    "INSERT INTO recibo.idempotency_keys (operation, key, delivery, content_digest, body_digest, "
+    "disposition, state, answer_status, "
+    "answer_body, signed_digest, provider, expires_at) "
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+    {oid::uuid_array, oid::bytea_array, oid::uuid_array, oid::bytea_array, oid::bytea_array, oid::text_array, oid::text_array,
+     oid::int4_array, oid::text_array, oid::bytea_array, oid::text_array, oid::timestamptz_array}};
 
 const statement repeat_keys{
     "repeat_keys",
@@ -222,6 +265,9 @@ std::vector<operation_row> read_operations(const rows& from) {
     o.amount = from.text_or_null(i, 14);
     o.currency = from.text_or_null(i, 15);
     o.intent = digest_at(from, i, 16);
+    if (!from.is_null(i, 17)) o.corrected = from.int4(i, 17);
+    o.account = from.text_or_null(i, 18);
+    if (!from.is_null(i, 19)) o.made_by = from.id<delivery_id>(i, 19);
   }
   return out;
 }
@@ -288,6 +334,17 @@ void append_find_signed_keys(checked_pipeline& to, const std::vector<signed_name
   to.add(find_signed_keys, std::move(with));
 }
 
+void append_find_provider_keys(checked_pipeline& to, const std::vector<provider_key_name>& names) {
+  binary_array providers(oid::text), keys(oid::bytea);
+  for (const auto& n : names) {
+    providers.add(n.provider);
+    keys.add(n.key);
+  }
+  parameters with;
+  with.array(std::move(providers)).array(std::move(keys));
+  to.add(find_provider_keys, std::move(with));
+}
+
 std::vector<key_row> read_keys(const rows& from) {
   std::vector<key_row> out(static_cast<std::size_t>(from.size()));
   for (int i = 0; i < from.size(); ++i) {
@@ -303,6 +360,7 @@ std::vector<key_row> read_keys(const rows& from) {
     k.answer_body = from.text_or_null(i, 8);
     k.duplicates = from.int4(i, 9);
     k.signed_digest = digest_or_null(from, i, 10);
+    k.provider = from.text_or_null(i, 11);
   }
   return out;
 }
@@ -332,6 +390,35 @@ void append_workflow_version(checked_pipeline& to, std::int64_t version_key, con
   to.add(add_workflow_version, std::move(with));
 }
 
+void append_find_item_states(checked_pipeline& to, const std::vector<operation_id>& operations) {
+  binary_array ids(oid::uuid);
+  for (const auto& id : operations) ids.add(id.binary());
+  parameters with;
+  with.array(std::move(ids));
+  to.add(find_item_states, std::move(with));
+}
+
+std::vector<item_state_row> read_item_states(const rows& from) {
+  std::vector<item_state_row> out;
+  for (int i = 0; i < from.size(); ++i) out.push_back({from.id<operation_id>(i, 0), from.string(i, 1)});
+  return out;
+}
+
+new_workflow_changes::new_workflow_changes() : rows(insert_workflow_changes) {}
+void new_workflow_changes::add(operation_id id, std::int32_t sequence, std::int64_t from_workflow, std::int64_t to_workflow,
+                               std::string_view from, std::string_view to, sys_micros at, std::string_view actor,
+                               std::string_view reason) {
+  rows.next().add(id.binary());
+  rows.next().add_int4(sequence);
+  rows.next().add_int8(from_workflow);
+  rows.next().add_int8(to_workflow);
+  rows.next().add(from);
+  rows.next().add(to);
+  rows.next().add_time(at);
+  rows.next().add(actor);
+  rows.next().add(reason);
+}
+
 void append_find_workflows(checked_pipeline& to, const std::vector<std::int64_t>& version_keys) {
   binary_array keys(oid::int8);
   for (const auto k : version_keys) keys.add_int8(k);
@@ -354,6 +441,12 @@ void add_changing_columns(bulk& rows, const operation_row& o, sys_micros at) {
   rows.next().add_bool(o.review_open);
   rows.next().add_time(o.state_at);
   rows.next().add_time(at);
+  rows.next().add_int8(o.workflow);
+  if (o.corrected) {
+    rows.next().add_int4(*o.corrected);
+  } else {
+    rows.next().add_null();
+  }
 }
 
 }  // namespace
@@ -363,7 +456,6 @@ void new_operations::add(const operation_row& o, sys_micros at) {
   rows.next().add(o.id.binary());
   rows.next().add(o.request_id);
   rows.next().add(o.provider);
-  rows.next().add_int8(o.workflow);
   add_changing_columns(rows, o, at);
 }
 
@@ -379,7 +471,8 @@ void new_registrations::add(operation_id id, std::string_view client, std::strin
                             const std::optional<std::string>& reference, const std::optional<std::string>& amount,
                             const std::optional<std::string>& currency, const std::optional<sys_micros>& deadline,
                             std::string_view metadata, const sha256_digest& intent, sys_micros accepted_at,
-                            std::string_view trace_id) {
+                            std::string_view trace_id, const std::optional<std::string>& account,
+                            const std::optional<delivery_id>& delivery) {
   rows.next().add(id.binary());
   rows.next().add(client);
   rows.next().add(action);
@@ -391,6 +484,60 @@ void new_registrations::add(operation_id id, std::string_view client, std::strin
   rows.next().add(binary(intent));
   rows.next().add_time(accepted_at);
   rows.next().add(trace_id);
+  rows.next().add(account);
+  if (delivery) {
+    rows.next().add(delivery->binary());
+  } else {
+    rows.next().add_null();
+  }
+}
+
+void append_find_intents(checked_pipeline& to, const std::vector<std::pair<operation_id, std::int32_t>>& operations) {
+  binary_array ids(oid::uuid), corrected(oid::int4);
+  for (const auto& [id, sequence] : operations) {
+    ids.add(id.binary());
+    corrected.add_int4(sequence);
+  }
+  parameters with;
+  with.array(std::move(ids)).array(std::move(corrected));
+  to.add(find_intents, std::move(with));
+}
+
+std::vector<intent_row> read_intents(const rows& from) {
+  std::vector<intent_row> out(static_cast<std::size_t>(from.size()));
+  for (int i = 0; i < from.size(); ++i) {
+    auto& r = out[static_cast<std::size_t>(i)];
+    r.operation = from.id<operation_id>(i, 0);
+    r.client = from.string(i, 1);
+    r.action = from.string(i, 2);
+    r.metadata = from.string(i, 3);
+    r.reference = from.text_or_null(i, 4);
+    r.amount = from.text_or_null(i, 5);
+    r.currency = from.text_or_null(i, 6);
+    r.account = from.text_or_null(i, 7);
+    r.deadline = from.time_or_null(i, 8);
+    r.intent = digest_at(from, i, 9);
+  }
+  return out;
+}
+
+new_corrections::new_corrections() : rows(insert_corrections) {}
+void new_corrections::add(const intent_row& now, std::int32_t sequence, std::string_view kind, sys_micros at,
+                          std::string_view actor) {
+  rows.next().add(now.operation.binary());
+  rows.next().add_int4(sequence);
+  rows.next().add(kind);
+  rows.next().add(now.client);
+  rows.next().add(now.action);
+  rows.next().add(now.reference);
+  rows.next().add(now.amount);
+  rows.next().add(now.currency);
+  rows.next().add(now.account);
+  rows.next().add_time(now.deadline);
+  rows.next().add_jsonb(now.metadata);
+  rows.next().add(binary(now.intent));
+  rows.next().add_time(at);
+  rows.next().add(actor);
 }
 
 new_aliases::new_aliases() : rows(insert_aliases) {}
@@ -422,6 +569,8 @@ void new_keys::add(const key_row& k) {
   rows.next().add_int4(k.answer_status);
   rows.next().add(k.answer_body);
   add_digest(rows.next(), k.signed_digest);
+  rows.next().add(k.provider);
+  rows.next().add_time(k.expires_at);
 }
 
 repeated_keys::repeated_keys() : rows(repeat_keys) {}

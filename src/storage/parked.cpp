@@ -19,7 +19,7 @@ const statement try_locks{
 #define RECIBO_PARKED_COLUMNS                                                                                                 \
   "p.id, p.provider, p.identity, p.key, p.disposition, p.content_digest, p.body_digest, p.request_id, p.event, p.event_raw, " \
   "p.result, p.secret, p.occurred_at, p.provider_sequence, p.amount, p.currency, p.answer_status::int, p.parked_at, "         \
-  "p.duplicates, p.signed_digest, "                                                                                           \
+  "p.duplicates, p.signed_digest, p.account, "                                                                                \
   "(SELECT string_agg(x.identity, E'\\x1f') FROM recibo.parked_identities x WHERE x.parked = p.id AND x.kind = 'reference') "
 
 const statement find_parked{
@@ -58,15 +58,23 @@ const statement find_parked_of{
 
 #undef RECIBO_PARKED_COLUMNS
 
+const statement count_parked{
+    "count_parked",
+    "SELECT i.kind, i.provider, i.identity, count(*) FROM unnest($1, $2, $3) AS w(kind, provider, identity) "
+    "JOIN recibo.parked_identities i ON i.provider = w.provider AND i.kind = w.kind AND i.identity = "
+    "w.identity GROUP BY 1, 2, 3",
+    {oid::text_array, oid::text_array, oid::text_array}};
+
 const statement insert_parked{
     "insert_parked",
     "INSERT INTO recibo.parked (id, provider, identity, key, disposition, content_digest, body_digest, request_id, event, "
     "event_raw, "
-    "result, secret, occurred_at, provider_sequence, amount, currency, answer_status, parked_at, signed_digest) "
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
-    {oid::uuid_array, oid::text_array, oid::text_array, oid::bytea_array, oid::text_array, oid::bytea_array, oid::bytea_array,
-     oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::timestamptz_array, oid::int8_array,
-     oid::text_array, oid::text_array, oid::int4_array, oid::timestamptz_array, oid::bytea_array}};
+    "result, secret, occurred_at, provider_sequence, amount, currency, answer_status, parked_at, signed_digest, account) "
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
+    {oid::uuid_array,  oid::text_array,  oid::text_array,        oid::bytea_array, oid::text_array,
+     oid::bytea_array, oid::bytea_array, oid::text_array,        oid::text_array,  oid::text_array,
+     oid::text_array,  oid::text_array,  oid::timestamptz_array, oid::int8_array,  oid::text_array,
+     oid::text_array,  oid::int4_array,  oid::timestamptz_array, oid::bytea_array, oid::text_array}};
 
 const statement insert_parked_identities{
     "insert_parked_identities",
@@ -98,6 +106,18 @@ std::vector<std::string> split(std::string_view joined) {
 
 std::string_view kind_of(bool is_reference) { return is_reference ? "reference" : "request_id"; }
 
+void append_names(checked_pipeline& to, const statement& what, const std::vector<identity_name>& names) {
+  binary_array kinds(oid::text), providers(oid::text), identities(oid::text);
+  for (const auto& n : names) {
+    kinds.add(kind_of(n.is_reference));
+    providers.add(n.provider);
+    identities.add(n.identity);
+  }
+  parameters with;
+  with.array(std::move(kinds)).array(std::move(providers)).array(std::move(identities));
+  to.add(what, std::move(with));
+}
+
 }  // namespace
 
 std::int64_t identity_name::lock_key() const {
@@ -124,17 +144,7 @@ std::vector<std::int64_t> read_refused_locks(const rows& from) {
   return out;
 }
 
-void append_find_parked(checked_pipeline& to, const std::vector<identity_name>& names) {
-  binary_array kinds(oid::text), providers(oid::text), identities(oid::text);
-  for (const auto& n : names) {
-    kinds.add(kind_of(n.is_reference));
-    providers.add(n.provider);
-    identities.add(n.identity);
-  }
-  parameters with;
-  with.array(std::move(kinds)).array(std::move(providers)).array(std::move(identities));
-  to.add(find_parked, std::move(with));
-}
+void append_find_parked(checked_pipeline& to, const std::vector<identity_name>& names) { append_names(to, find_parked, names); }
 
 void append_find_parked_keys(checked_pipeline& to, const std::vector<parked_name>& names) {
   binary_array kinds(oid::text), providers(oid::text), identities(oid::text), keys(oid::bytea);
@@ -192,10 +202,20 @@ std::vector<parked_row> read_parked(const rows& from) {
     p.parked_at = from.time(i, 17);
     p.duplicates = from.int4(i, 18);
     p.signed_digest = digest_or_null(from, i, 19);
-    p.references = split(from.text_or_null(i, 20).value_or(""));
-    p.matched_reference = from.text(i, 21) == "reference";
-    p.matched = from.string(i, 22);
+    p.account = from.text_or_null(i, 20);
+    p.references = split(from.text_or_null(i, 21).value_or(""));
+    p.matched_reference = from.text(i, 22) == "reference";
+    p.matched = from.string(i, 23);
   }
+  return out;
+}
+
+void append_count_parked(checked_pipeline& to, const std::vector<identity_name>& names) { append_names(to, count_parked, names); }
+
+std::vector<parked_count> read_parked_counts(const rows& from) {
+  std::vector<parked_count> out;
+  for (int i = 0; i < from.size(); ++i)
+    out.push_back({{from.text(i, 0) == "reference", from.string(i, 1), from.string(i, 2)}, from.int8(i, 3)});
   return out;
 }
 
@@ -220,6 +240,7 @@ void new_parked::add(const parked_row& p, const std::vector<std::string>& refere
   rows.next().add_int4(p.answer_status);
   rows.next().add_time(p.parked_at);
   add_digest(rows.next(), p.signed_digest);
+  rows.next().add(p.account);
   const auto name = [&](bool is_reference, std::string_view identity) {
     identities.next().add(kind_of(is_reference));
     identities.next().add(p.provider);

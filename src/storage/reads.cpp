@@ -26,7 +26,8 @@ const statement select_operation{
         "ORDER BY i.ordinal)::text FROM (SELECT * FROM recibo.items i WHERE i.operation = o.id ORDER BY i.ordinal LIMIT " +
         std::to_string(items_shown_max) +
         ") i) "
-        "FROM recibo.operations o JOIN recibo.registrations r ON r.operation = o.id WHERE o.request_id = $1",
+        "FROM " +
+        operation_source + "WHERE o.request_id = $1",
     {oid::text}};
 
 const statement select_items{"read_items",
@@ -37,10 +38,11 @@ const statement select_items{"read_items",
 const statement select_definition{
     "read_workflow_definition", "SELECT definition FROM recibo.workflow_versions WHERE version_key = $1", {oid::int8}};
 
-const statement select_versions{
-    "read_workflow_versions",
-    "SELECT version_key, name, definition, first_used_at FROM recibo.workflow_versions ORDER BY name, first_used_at",
-    {}};
+const statement select_version_members{
+    "read_version_members",
+    "SELECT id, request_id, state FROM recibo.operations WHERE workflow = $1 AND state = ANY($2) "
+    "AND id > $3 ORDER BY id LIMIT $4",
+    {oid::int8, oid::text_array, oid::uuid, oid::int8}};
 
 std::int64_t to_number(std::string_view text) noexcept {
   std::int64_t out = 0;
@@ -67,6 +69,40 @@ std::vector<item_view> read_shown_items(std::string_view json) {
 }
 
 }  // namespace
+
+const statement select_versions{
+    "read_workflow_versions",
+    "SELECT version_key, name, definition, first_used_at FROM recibo.workflow_versions ORDER BY name, first_used_at",
+    {}};
+
+const statement count_states_in_use{
+    "count_states_in_use",
+    "SELECT v.name, s.state, s.workflow, count(*) FROM ("
+    "SELECT o.id, o.workflow, o.state FROM recibo.operations o UNION "
+    "SELECT o.id, o.workflow, i.state FROM recibo.items i JOIN recibo.operations o ON o.id = i.operation) s "
+    "JOIN recibo.workflow_versions v ON v.version_key = s.workflow GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+    {}};
+
+std::vector<state_use> read_states_in_use(const rows& from) {
+  std::vector<state_use> out;
+  for (int i = 0; i < from.size(); ++i) out.push_back({from.string(i, 0), from.string(i, 1), from.int8(i, 2), from.int8(i, 3)});
+  return out;
+}
+
+awaitable<result<std::vector<version_member>>> list_version_members(postgres::pool& pool, std::int64_t version_key,
+                                                                    std::vector<std::string> states, operation_id after,
+                                                                    int limit, deadline until) {
+  binary_array words(oid::text);
+  for (const auto& s : states) words.add(s);
+  parameters with;
+  with.int8(version_key).array(std::move(words)).uuid(after).int8(limit);
+  auto found = co_await pool.query(select_version_members, std::move(with), until);
+  if (!found) co_return found.error();
+  std::vector<version_member> out;
+  for (int i = 0; i < found->size(); ++i)
+    out.push_back({found->id<operation_id>(i, 0), found->string(i, 1), found->string(i, 2)});
+  co_return out;
+}
 
 operation_view read_operation_view(const rows& from, int row) {
   operation_view o;
@@ -104,6 +140,7 @@ operation_view read_operation_view(const rows& from, int row) {
   o.called_back = from.boolean(row, 21);
   o.notified = from.boolean(row, 22);
   o.read_at = from.time(row, 23);
+  o.account = from.text_or_null(row, 24);
   return o;
 }
 

@@ -18,10 +18,13 @@ const statement select_facts{
     "read_case_facts",
     "SELECT a.sequence, a.kind, a.actor, a.at, a.delivery, d.received_at, d.disposition, d.secret, d.key, d.event, "
     "d.answer_status::int8, "
-    "t.event, t.from_state, t.to_state, t.item_id, t.actor_kind, t.reason, t.evidence::text, t.result, t.version::int8 "
+    "t.event, t.from_state, t.to_state, t.item_id, t.actor_kind, t.reason, t.evidence::text, t.result, t.version::int8, "
+    "y.kind, y.action, y.amount, y.currency, y.account, y.deadline, w.from_state, w.to_state, w.reason "
     "FROM recibo.audit a "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = a.delivery LIMIT 1) d ON true "
     "LEFT JOIN recibo.transitions t ON t.operation = $1 AND t.sequence = a.sequence "
+    "LEFT JOIN recibo.workflow_changes w ON w.operation = $1 AND w.sequence = a.sequence "
+    "LEFT JOIN recibo.corrections y ON y.operation = $1 AND y.sequence = a.sequence "
     "WHERE a.operation = $1 AND a.sequence > $2 ORDER BY a.sequence LIMIT $3",
     {oid::uuid, oid::int4, oid::int8}};
 
@@ -73,6 +76,18 @@ fact_view read_fact(const rows& from, int row) {
   f.evidence = text_or_empty(from, row, 17);
   f.result = text_or_empty(from, row, 18);
   f.version = from.int8_or_null(row, 19).value_or(0);
+  f.change = text_or_empty(from, row, 20);
+  f.action = text_or_empty(from, row, 21);
+  f.amount = from.text_or_null(row, 22);
+  f.currency = from.text_or_null(row, 23);
+  f.account = from.text_or_null(row, 24);
+  f.deadline = from.time_or_null(row, 25);
+  if (!from.is_null(row, 26)) {
+    f.change = "workflow";
+    f.from = from.string(row, 26);
+    f.to = from.string(row, 27);
+    f.reason = from.string(row, 28);
+  }
   return f;
 }
 

@@ -31,7 +31,8 @@ std::string candidates_of(origin from) {
       return "SELECT DISTINCT a.operation AS id FROM recibo.aliases a WHERE a.provider = ANY($15) AND a.alias = $14";
     case origin::metadata:
       return "SELECT m.operation AS id FROM recibo.registrations m WHERE m.metadata <> '{}' AND (m.metadata @> $12 OR m.metadata "
-             "@> $13)";
+             "@> $13) UNION SELECT m.operation FROM recibo.corrections m WHERE m.metadata <> '{}' AND (m.metadata @> $12 OR "
+             "m.metadata @> $13)";
     case origin::review: return "SELECT DISTINCT v.operation AS id FROM recibo.reviews v WHERE v.status = 'open'";
   }
   return "";
@@ -48,29 +49,34 @@ statement make_list(origin from, bool newest_first) {
   sql += "w AS MATERIALIZED (SELECT s.id FROM " + std::string(candidates.empty() ? "recibo.operations" : "c") + " s WHERE " +
          bounds + " ORDER BY s.id" + order + " LIMIT $3), ";
   sql +=
-      "page AS MATERIALIZED (SELECT o.id FROM w JOIN recibo.operations o ON o.id = w.id JOIN recibo.registrations r ON "
-      "r.operation = o.id "
+      "page AS MATERIALIZED (SELECT o.id FROM w JOIN (" + operation_source +
+      ") ON o.id = w.id "
       "LEFT JOIN unnest($17, $18, $19, $20, $21) AS l(workflow, state, provider, seconds, terminal) "
       "ON l.workflow = o.workflow AND l.state = o.state AND l.provider = '' "
       "LEFT JOIN unnest($17, $18, $19, $20, $21) AS own(workflow, state, provider, seconds, terminal) "
       "ON own.workflow = o.workflow AND own.state = o.state AND own.provider = o.provider "
-      "WHERE ($5 IS NULL OR o.state = $5) AND ($6 IS NULL OR o.provider = $6) AND ($8 IS NULL OR r.client = $8) "
+      "WHERE ($5 IS NULL OR o.state = $5) AND ($6 IS NULL OR o.provider = $6) AND ($8 IS NULL OR " +
+      registered("client") +
+      " = $8) "
       "AND ($7 IS NULL OR o.workflow IN (SELECT v.version_key FROM recibo.workflow_versions v WHERE v.name = $7)) "
       "AND ($9 IS NULL OR o.review_open = $9) "
       "AND ($10 IS NULL OR r.accepted_at >= $10) AND ($11 IS NULL OR r.accepted_at < $11) "
-      "AND ($12 IS NULL OR r.metadata @> $12 OR r.metadata @> $13) "
+      "AND ($12 IS NULL OR " +
+      registered("metadata") + " @> $12 OR " + registered("metadata") +
+      " @> $13) "
       "AND ($14 IS NULL OR EXISTS (SELECT FROM recibo.aliases a WHERE a.operation = o.id AND a.alias = $14)) AND ($15 IS NULL OR "
       "true) "
-      "AND ($16 IS NULL OR $16 = (NOT coalesce(l.terminal, false) AND (coalesce(r.deadline < now(), false) "
+      "AND ($16 IS NULL OR $16 = (NOT coalesce(l.terminal, false) AND (coalesce(" +
+      registered("deadline") +
+      " < now(), false) "
       "OR coalesce(o.state_at + (CASE WHEN own.workflow IS NULL THEN l.seconds ELSE own.seconds END) * interval '1 second' < "
       "now(), false)))) "
       "ORDER BY o.id" +
       order + " LIMIT $4) ";
   sql += "SELECT " + operation_columns + ", (SELECT w.id FROM w ORDER BY w.id" + std::string(newest_first ? "" : " DESC") +
          " LIMIT 1), (SELECT count(*) FROM w) "
-         "FROM (VALUES (1)) AS always LEFT JOIN (page JOIN recibo.operations o ON o.id = page.id "
-         "JOIN recibo.registrations r ON r.operation = o.id) ON true ORDER BY o.id" +
-         order;
+         "FROM (VALUES (1)) AS always LEFT JOIN (page JOIN (" +
+         operation_source + ") ON o.id = page.id) ON true ORDER BY o.id" + order;
   const std::string name = "list_operations_" + std::to_string(static_cast<int>(from)) + (newest_first ? "_newest" : "_oldest");
   return {name, sql, {oid::uuid,       oid::uuid,       oid::int8,         oid::int8,        oid::text,        oid::text,
                       oid::text,       oid::text,       oid::boolean,      oid::timestamptz, oid::timestamptz, oid::jsonb,

@@ -7,11 +7,22 @@
 
 namespace recibo::storage {
 
+// Where an operation stands with what was registered, as corrections have left it; and a column of the latter.
+inline const std::string operation_source =
+    "recibo.operations o JOIN recibo.registrations r ON r.operation = o.id "
+    "LEFT JOIN recibo.corrections c ON c.operation = o.id AND c.sequence = o.corrected ";
+inline std::string registered(const std::string& column) {
+  return "(CASE WHEN c.operation IS NULL THEN r." + column + " ELSE c." + column + " END)";
+}
+
 // Everything that an operation shows, in the order of read_operation_view(). What is behind a subquery is found by the
 // operation's ID: an index or one partition each.
 inline const std::string operation_columns =
-    "o.id, o.request_id, o.provider, o.state, o.workflow, o.version, o.revision, o.review_open, o.state_at, o.updated_at, "
-    "r.client, r.action, r.metadata::text, r.reference, r.amount, r.currency, r.deadline, r.accepted_at, "
+    std::string() +
+    "o.id, o.request_id, o.provider, o.state, o.workflow, o.version, o.revision, o.review_open, o.state_at, o.updated_at, " +
+    registered("client") + ", " + registered("action") + ", " + registered("metadata") + "::text, " + registered("reference") +
+    ", " + registered("amount") + ", " + registered("currency") + ", " + registered("deadline") +
+    ", r.accepted_at, "
     "(SELECT json_agg(a.alias ORDER BY a.learned_at, a.alias)::text FROM recibo.aliases a WHERE a.operation = o.id), "
     "(SELECT json_agg(json_build_array(s.state, s.n) ORDER BY s.state)::text FROM "
     "(SELECT i.state, count(*) AS n FROM recibo.items i WHERE i.operation = o.id GROUP BY i.state) s), "
@@ -21,8 +32,9 @@ inline const std::string operation_columns =
     "coalesce((SELECT t.notifications > 0 AND NOT EXISTS (SELECT FROM recibo.notifications n WHERE n.operation = t.operation "
     "AND n.sequence = t.sequence AND n.status <> 'delivered') "
     "FROM recibo.transitions t WHERE t.operation = o.id ORDER BY t.sequence DESC LIMIT 1), false), "
-    "now()";
-inline constexpr int operation_column_count = 24;
+    "now(), " +
+    registered("account");
+inline constexpr int operation_column_count = 25;
 
 operation_view read_operation_view(const postgres::rows& from, int row);
 

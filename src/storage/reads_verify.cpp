@@ -45,7 +45,9 @@ const std::string operation_select =
     "r.operation IS NOT NULL, r.client, r.action, r.reference, r.amount, r.currency, r.deadline, r.metadata::text, r.intent, "
     "(SELECT json_agg(json_build_array(a.alias, (extract(epoch FROM a.learned_at) * 1000000)::bigint) ORDER BY a.alias)::text "
     "FROM recibo.aliases a WHERE a.operation = o.id), "
-    "(SELECT count(*) FROM recibo.items i WHERE i.operation = o.id) "
+    "(SELECT count(*) FROM recibo.items i WHERE i.operation = o.id), r.account, coalesce(o.corrected, 0)::int8, "
+    "coalesce((SELECT w.from_workflow FROM recibo.workflow_changes w WHERE w.operation = o.id ORDER BY w.sequence LIMIT 1), "
+    "o.workflow) "
     "FROM recibo.operations o LEFT JOIN recibo.registrations r ON r.operation = o.id ";
 const statement select_operations{
     "verify_operations", operation_select + "WHERE o.id > $1 ORDER BY o.id LIMIT $2", {oid::uuid, oid::int8}};
@@ -63,11 +65,20 @@ const statement facts_to_verify{
     "t.evidence::text, t.result, t.notifications::int8, n.total, n.strangers, "
     "EXISTS (SELECT FROM recibo.payload_accesses x WHERE x.delivery = a.delivery AND x.operation = a.operation AND x.sequence = "
     "a.sequence "
-    "AND x.at = a.at AND x.actor = a.actor) "
+    "AND x.at = a.at AND x.actor = a.actor), z.through, "
+    "EXISTS (SELECT FROM recibo.reviews v WHERE v.operation = a.operation AND v.delivery = a.delivery AND v.first_delivery IS "
+    "NOT "
+    "NULL), "
+    "y.kind, y.actor, y.client, y.action, y.reference, y.amount, y.currency, y.account, y.metadata::text, y.at, y.deadline, "
+    "y.intent, "
+    "w.from_workflow, w.to_workflow, w.from_state, w.to_state, w.actor, w.reason, w.at "
     "FROM recibo.audit a "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = a.delivery LIMIT 1) d ON true "
     "LEFT JOIN LATERAL (SELECT sha256(x.body) AS digest FROM recibo.payloads x WHERE x.id = d.payload LIMIT 1) p ON true "
     "LEFT JOIN recibo.idempotency_keys k ON k.operation = a.operation AND k.key = d.key "
+    "LEFT JOIN recibo.workflow_changes w ON w.operation = a.operation AND w.sequence = a.sequence "
+    "LEFT JOIN recibo.corrections y ON y.operation = a.operation AND y.sequence = a.sequence "
+    "LEFT JOIN recibo.swept_keys z ON z.operation = a.operation "
     "LEFT JOIN recibo.transitions t ON t.operation = a.operation AND t.sequence = a.sequence AND t.operation >= $1 AND "
     "t.operation <= $3 "
     "LEFT JOIN LATERAL (SELECT count(*) AS total, count(*) FILTER (WHERE CASE WHEN t.operation IS NOT NULL THEN x.type <> "
@@ -89,6 +100,14 @@ const statement select_strays{
     "WHERE t.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = t.operation AND "
     "a.sequence = t.sequence "
     "AND a.operation BETWEEN $1 AND $2) "
+    "UNION ALL "
+    "SELECT y.operation, format('correction %s has no audit row', y.sequence) FROM recibo.corrections y "
+    "WHERE y.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = y.operation AND "
+    "a.sequence = y.sequence AND a.kind = 'correction' AND a.operation BETWEEN $1 AND $2) "
+    "UNION ALL "
+    "SELECT w.operation, format('change %s of the workflow has no audit row', w.sequence) FROM recibo.workflow_changes w "
+    "WHERE w.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = w.operation AND "
+    "a.sequence = w.sequence AND a.kind = 'workflow' AND a.operation BETWEEN $1 AND $2) "
     "UNION ALL "
     "SELECT n.operation, format('notification %s to %s has no audit row', n.id, n.destination) FROM recibo.notifications n "
     "WHERE n.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = n.operation AND "
@@ -155,6 +174,9 @@ verify_operation operation_to_verify(const rows& from, int row) {
   o.intent = digest_at(from, row, 18);
   if (!from.is_null(row, 19)) o.aliases = read_aliases(from.text(row, 19));
   o.items = from.int8(row, 20);
+  o.account = from.text_or_null(row, 21);
+  o.corrected = from.int8(row, 22);
+  o.first_workflow = from.int8(row, 23);
   return o;
 }
 
@@ -198,6 +220,33 @@ verify_fact fact_to_verify(const rows& from, int row) {
   f.outbox_rows = from.int8(row, 35);
   f.outbox_strangers = from.int8(row, 36);
   f.access_recorded = from.boolean(row, 37);
+  f.keys_swept_through = id_or_null<delivery_id>(from, row, 38);
+  f.first_reviewed = from.boolean(row, 39);
+  if (!from.is_null(row, 40)) {
+    auto& y = f.corrected.emplace();
+    y.kind = from.string(row, 40);
+    y.actor = from.string(row, 41);
+    y.client = from.string(row, 42);
+    y.action = from.string(row, 43);
+    y.reference = text_at(from, row, 44);
+    y.amount = text_at(from, row, 45);
+    y.currency = text_at(from, row, 46);
+    y.account = text_at(from, row, 47);
+    y.metadata = from.string(row, 48);
+    y.at = from.time(row, 49);
+    y.deadline = from.time_or_null(row, 50);
+    y.intent = digest_at(from, row, 51);
+  }
+  if (!from.is_null(row, 52)) {
+    auto& w = f.workflow_changed.emplace();
+    w.from_workflow = from.int8(row, 52);
+    w.to_workflow = from.int8(row, 53);
+    w.from = from.string(row, 54);
+    w.to = from.string(row, 55);
+    w.actor = from.string(row, 56);
+    w.reason = from.string(row, 57);
+    w.at = from.time(row, 58);
+  }
   return f;
 }
 

@@ -85,6 +85,7 @@ const statement lost_parked =
                     "an operation', d.id, d.disposition) AS what "
                     "FROM recibo.deliveries d WHERE d.operation IS NULL AND d.disposition IN ('parked', 'conflict') "
                     "AND NOT EXISTS (SELECT FROM recibo.parked p WHERE p.id = d.id) "
+                    "AND NOT EXISTS (SELECT FROM recibo.unclaimed u WHERE u.delivery = d.id) "
                     "AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.delivery = d.id AND a.kind = 'delivery')");
 
 const statement parked_deliveries = whole_statement(
@@ -135,6 +136,23 @@ const statement half_leases = whole_statement(
     "FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation WHERE (n.lease_until IS NULL) <> (n.leased_by IS "
     "NULL)");
 
+const statement unclaimed_deliveries = whole_statement(
+    "unclaimed_deliveries",
+    "SELECT u.request_id, NULL::uuid AS operation, format('callback %s was given up: %s', u.delivery, CASE WHEN p.id IS NOT NULL "
+    "THEN 'and still waits' WHEN a.kind IS NOT NULL THEN 'and is part of an operation' ELSE 'and its delivery does not exist or "
+    "was not parked' END) AS what FROM recibo.unclaimed u LEFT JOIN recibo.parked p ON p.id = u.delivery "
+    "LEFT JOIN LATERAL (SELECT x.disposition FROM recibo.deliveries x WHERE x.id = u.delivery LIMIT 1) d ON true "
+    "LEFT JOIN recibo.audit a ON a.delivery = u.delivery AND a.kind = 'delivery' "
+    "WHERE p.id IS NOT NULL OR a.kind IS NOT NULL OR (d.disposition IS NULL AND u.delivery >= $1) OR d.disposition NOT IN "
+    "('parked', 'conflict')");
+
+const statement orphan_corrections =
+    whole_statement("corrections", orphans("corrections", "%s corrections without their operation"));
+const statement orphan_workflow_changes =
+    whole_statement("workflow_changes", orphans("workflow_changes", "%s changes of the workflow without their operation"));
+const statement swept_operations =
+    whole_statement("swept", orphans("swept_keys", "%s rows of swept keys without their operation"));
+
 const whole_check checks[] = {
     {"references", &orphan_registrations},
     {"references", &orphan_aliases},
@@ -152,7 +170,11 @@ const whole_check checks[] = {
     {"references", &review_deliveries},
     {"references", &failed_deliveries},
     {"references", &access_deliveries},
+    {"references", &orphan_corrections},
+    {"references", &orphan_workflow_changes},
+    {"references", &swept_operations},
     {"parked", &lost_parked},
+    {"parked", &unclaimed_deliveries},
     {"parked", &parked_deliveries},
     {"parked", &parked_names},
     {"parked", &forgotten_parked},

@@ -9,13 +9,6 @@ decision settle(disposition outcome) { return decision{.outcome = outcome}; }
 
 decision ask_a_person(review_kind why) { return decision{.outcome = disposition::review, .why_review = why}; }
 
-// Where both sides said something, they must agree (R36).
-review_kind against_intent(const subject& now, const news& said) noexcept {
-  if (now.amount && said.amount && !same_value(*now.amount, *said.amount)) return review_kind::amount_mismatch;
-  if (now.currency && said.currency && *now.currency != *said.currency) return review_kind::currency_mismatch;
-  return review_kind::none;
-}
-
 // For news that the table does not allow in the present state. `of_others` says that it has a move here all the same, one
 // that a provider may not make: such news lies ahead and has not been passed.
 decision without_a_move(const workflow& table, const subject& now, const news& said, bool of_others) {
@@ -48,8 +41,16 @@ std::string_view to_string(review_kind k) noexcept {
     case review_kind::conflict: return "conflict";
     case review_kind::amount_mismatch: return "amount_mismatch";
     case review_kind::currency_mismatch: return "currency_mismatch";
+    case review_kind::account_mismatch: return "account_mismatch";
   }
   return "";
+}
+
+review_kind against_intent(const subject& now, const news& said) noexcept {
+  if (now.amount && said.amount && !same_value(*now.amount, *said.amount)) return review_kind::amount_mismatch;
+  if (now.currency && said.currency && *now.currency != *said.currency) return review_kind::currency_mismatch;
+  if (now.account && said.account && *now.account != *said.account) return review_kind::account_mismatch;
+  return review_kind::none;
 }
 
 decision decide(const workflow& table, const subject& now, const std::optional<claim>& earlier, const news& said,

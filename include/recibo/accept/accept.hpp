@@ -21,7 +21,7 @@ struct request {
   std::optional<std::string> workflow;  // none: the provider's
   std::string action;
   std::vector<std::string> references;  // the provider's own, in the order given; repeated ones count once
-  std::optional<std::string> amount, currency;
+  std::optional<std::string> amount, currency, account;
   std::optional<sys_micros> deadline;
   std::vector<std::string> items;  // item IDs
   std::string metadata = "{}";     // canonical_json() of an object
@@ -30,7 +30,7 @@ struct request {
 };
 
 // The registration, with its own ID, its request ID, and the digest of its intent. Two requests have the same intent when
-// provider, workflow, action, references, amount as a number, currency, deadline, item IDs and metadata are the same;
+// provider, workflow, action, references, amount as a number, currency, account, deadline, item IDs and metadata are the same;
 // client and request ID are compared by the recorder.
 // permanent::unknown_provider   not in the configuration
 // permanent::unknown_workflow   not in the configuration

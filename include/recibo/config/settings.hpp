@@ -95,6 +95,7 @@ struct source {
   std::optional<std::string> then;                 // a JSON Pointer into the text found there, which is JSON itself
   std::optional<verify::timestamp_format> format;  // for times
   bool unsigned_accept = false;
+  bool minor_unit = false;  // for amounts: counted in the currency's smallest unit (ISO 4217), as cents are
 };
 using sources = std::vector<source>;  // one, or several for a composite key; empty: not configured
 
@@ -103,7 +104,7 @@ struct item_rule {
 };
 
 struct extract {
-  sources request_id, idempotency_key, event, sequence, occurred_at, reference, amount, currency;
+  sources request_id, idempotency_key, event, sequence, occurred_at, reference, amount, currency, account;
   std::map<std::string, source> result;  // the allow-list (R39): name → source
   std::optional<item_rule> items;
 };
@@ -147,10 +148,22 @@ enum class content_rule {
   bytes,   // the whole body
 };
 
+// Within what a key of a callback means one thing (R4).
+enum class key_scope {
+  operation,  // the default: within its operation
+  provider,   // within its provider: the same key for another operation is a conflict
+};
+
 // Whether each operation of a provider has a callback URL of its own, and nothing else is accepted (R42).
 struct minted_url {
   bool get = false, post = true;                            // methods that bring callbacks
   std::optional<std::chrono::seconds> expires{90 * 86400};  // after the registration; nullopt: never
+};
+
+// How much waits for operations that nobody registers (R43).
+struct parking {
+  int per_identity = 1000;                     // callbacks under one request ID or reference; more are refused
+  std::optional<std::chrono::seconds> expire;  // then they are given up, on record; nullopt: never
 };
 
 struct provider {
@@ -163,9 +176,11 @@ struct provider {
   std::map<std::string, std::string, std::less<>> events;
   std::string workflow;
   config::unmatched unmatched = unmatched::park;
+  config::parking parking;
   std::optional<minted_url> callback_url;
   config::answers answers;
   std::optional<config::rate> rate;
+  key_scope scope = key_scope::operation;
   content_rule content = content_rule::fields;
   transition::order_rule order = transition::order_rule::table;
   std::chrono::milliseconds answer_within{10'000};

@@ -17,6 +17,17 @@ struct decimal {
 // permanent::malformed_field   not such a decimal
 result<decimal> parse_decimal(std::string_view text);
 
+// An amount as a provider writes it in JSON: as above, or a number with an exponent ("1.999e1"), which is written out exactly.
+// permanent::malformed_field   more digits than a decimal has, written out
+result<decimal> parse_json_decimal(std::string_view text);
+
+// Digits of the smallest unit behind the point: 2 for EUR, 0 for JPY, 3 for KWD (ISO 4217, "Minor unit"). 2 for codes that are
+// not in that list of exceptions, also for unknown ones.
+int minor_unit_digits(std::string_view currency) noexcept;
+
+// "1999" in the smallest unit of EUR is "19.99". permanent::malformed_field   not a whole number
+result<decimal> from_minor_unit(const decimal& amount, std::string_view currency);
+
 // Equal as numbers: "19.9" equals "19.90", "-0" equals "0".
 bool same_value(const decimal& a, const decimal& b) noexcept;
 

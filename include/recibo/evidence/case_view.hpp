@@ -72,6 +72,7 @@ struct timeline_entry {
     notification,
     review,
     payload_access,
+    correction,
   };
 
   sys_micros at{};
@@ -86,6 +87,10 @@ struct timeline_entry {
   // transition
   std::string event, from, to, item_id, actor_kind, reason, evidence, result;
   std::int64_t version = 0;
+  // correction: registered or edited, and what is registered from then on
+  std::string change, action;
+  std::optional<std::string> amount, currency, account;
+  std::optional<sys_micros> deadline;
   // notification, review
   std::string id, destination, type, status, detail;
   std::int64_t attempts = 0;

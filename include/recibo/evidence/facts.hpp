@@ -20,7 +20,10 @@ namespace recibo::evidence {
 
 // Values of audit.kind.
 inline constexpr std::string_view kind_accept = "accept", kind_delivery = "delivery", kind_event = "event",
-                                  kind_payload_access = "payload_access";
+                                  kind_payload_access = "payload_access", kind_correction = "correction",
+                                  kind_workflow = "workflow";
+// Values of corrections.kind: a client registered what a callback had begun; an event edited what was registered.
+inline constexpr std::string_view registered_intent = "registered", edited_intent = "edited";
 
 // A move of the workflow table, as its row in `transitions` holds it.
 struct moved {
@@ -77,7 +80,7 @@ struct intent {
   std::string_view provider, workflow;  // the workflow by its name: a new version of the table is no other intent
   std::string_view action;
   std::vector<std::string> references;
-  std::string_view amount, currency;  // empty: none
+  std::string_view amount, currency, account;  // empty: none
   std::optional<sys_micros> deadline;
   std::vector<std::string> items;  // their IDs
   std::string_view metadata;       // canonical_json() of an object
@@ -95,5 +98,27 @@ struct payload_seen {
   delivery_id delivery;
 };
 audit_fact payload_access_fact(const payload_seen& what);
+
+// What was registered is another from now on, as its row in `corrections` holds it: whole, not what differs.
+struct corrected {
+  std::int64_t sequence = 0;
+  sys_micros at{};
+  std::string_view actor, kind;
+  std::string_view client, action, reference, amount, currency, account;  // empty: none
+  std::optional<sys_micros> deadline;
+  std::string_view metadata;  // canonical_json() of an object
+  sha256_digest intent{};     // of the registration that stands
+};
+audit_fact correction_fact(const corrected& what);
+
+// An operation went on under another version of its workflow, as its row in `workflow_changes` holds it.
+struct workflow_changed {
+  std::int64_t sequence = 0;
+  sys_micros at{};
+  std::string_view actor, reason;
+  std::int64_t from_workflow = 0, to_workflow = 0;  // version keys
+  std::string_view from, to;                        // states; equal where both versions have it
+};
+audit_fact workflow_fact(const workflow_changed& what);
 
 }  // namespace recibo::evidence

@@ -19,7 +19,7 @@ struct composition {
   std::string event{};
   // Parts of the idempotency key, in the order of its sources; those that are missing are made up.
   std::vector<std::string> key{};
-  std::string amount{}, currency{};
+  std::string amount{}, currency{}, account{};
   // RFC 3339, written in the form that the source has; any other text is sent as it is. Empty: `at`.
   std::string occurred_at{};
   std::string sequence{};

@@ -32,7 +32,9 @@ inline constexpr std::size_t result_max = 4096;
 //   event            the first source that has a value; absent or blank: permanent::missing_field
 //   occurred_at      RFC 3339 with an offset, or the source's `format`; a Unix time is a number or a string of digits
 //   sequence         digits, 0 to 2^63-1
-//   amount, currency parse_decimal and parse_currency; a number counts as it is written, so 1E2 is no amount
+//   amount, currency parse_decimal and parse_currency; a JSON number may have an exponent, and is exact; `unit: minor` counts the
+//                    smallest unit of the currency in the same request
+//   account          check_alias
 //   result           canonical JSON object of the allow-listed values, at most result_max bytes; without those absent
 //
 // content_digest is over event, occurred_at, sequence, amount (as a number), currency, request_id, references and result;

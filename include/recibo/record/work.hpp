@@ -8,6 +8,7 @@
 #include "recibo/transition/decide.hpp"
 #include "recibo/transition/disposition.hpp"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,7 @@ struct callback {
   std::optional<std::int64_t> sequence;
   std::optional<decimal> amount;
   std::optional<std::string> currency;
+  std::optional<std::string> account;
   std::string result;  // JSON object of the allow-listed fields, canonical; empty: none configured
   // Over the extracted fields, or over the body (`content: bytes`).
   sha256_digest content_digest{};
@@ -76,13 +78,27 @@ struct registration {
   std::vector<std::string> references;
   std::optional<decimal> amount;
   std::optional<std::string> currency;
+  std::optional<std::string> account;
   std::optional<sys_micros> deadline;
   std::string metadata = "{}";  // canonical JSON object
   std::vector<registered_item> items;
   std::optional<std::string> idempotency_key;
+  // Set where a callback registers it (`unmatched: register`): then nobody asked for anything, and what the callback says of the
+  // money stands until a client registers it.
+  std::optional<delivery_id> delivery;
   // Over every meaningful field but the time: same identity and same fingerprint is the same registration.
   sha256_digest intent{};
   std::string trace_id;
+};
+
+// What an event `edit` changes of what was registered (R5). Outer nullopt: it stays; inner: it is taken away.
+struct intent_changes {
+  std::optional<std::string> action;
+  std::optional<std::optional<decimal>> amount;  // with the currency, or neither
+  std::optional<std::optional<std::string>> currency;
+  std::optional<std::optional<std::string>> account;
+  std::optional<std::optional<sys_micros>> deadline;
+  std::optional<std::string> metadata;  // canonical JSON object
 };
 
 // An event by a client, an operator or the clock (POST …/events).
@@ -96,8 +112,9 @@ struct event {
   std::string name;
   std::optional<std::string> item_id;
   std::string reason;
-  std::string evidence;                 // JSON object; empty: none
-  std::vector<std::string> references;  // learned with the event (`submitted` with the provider's reference)
+  std::string evidence;                   // JSON object; empty: none
+  std::vector<std::string> references;    // learned with the event (`submitted` with the provider's reference)
+  std::optional<intent_changes> changes;  // of the event `edit` alone
   std::optional<std::string> idempotency_key;
   std::optional<std::vector<std::int64_t>> if_revisions;  // If-Match: one of these; none of them fits an empty list
   sha256_digest fingerprint{};
@@ -118,7 +135,17 @@ struct rematch {
   std::string request_id;
 };
 
-using work = std::variant<callback, registration, event, payload_access, rematch>;
+// Puts an operation under another version of its workflow (decision 7): by command only.
+struct workflow_change {
+  std::shared_ptr<const config::settings> settings;
+  std::string request_id;
+  std::shared_ptr<const transition::workflow> to;
+  // State of the version that it leaves → state of the one it gets; a state that is not there keeps its name.
+  std::map<std::string, std::string, std::less<>> states;
+  std::string actor, reason;
+};
+
+using work = std::variant<callback, registration, event, payload_access, rematch, workflow_change>;
 
 // What came of it, read back from rows that its own transaction committed or read under the lock.
 struct outcome {

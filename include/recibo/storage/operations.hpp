@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace recibo::storage {
@@ -24,8 +25,10 @@ struct operation_row {
   sha256_digest chain_hash{};
   bool review_open = false;
   sys_micros state_at{};
-  std::optional<std::string> amount, currency;
+  std::optional<std::string> amount, currency, account;
   sha256_digest intent{};
+  std::optional<delivery_id> made_by;     // the callback that registered it; nullopt: a client did
+  std::optional<std::int32_t> corrected;  // sequence of the latest correction of what was registered
 };
 
 struct alias_name {
@@ -57,6 +60,24 @@ void append_existing(checked_pipeline& to, const std::vector<std::string_view>& 
 std::vector<existing_row> read_existing(const postgres::rows& from);
 const existing_row* find_existing(const std::vector<existing_row>& in, std::string_view request_id);
 
+// What was registered, as corrections have left it: whole, because a correction is written whole.
+struct intent_row {
+  operation_id operation;
+  std::string client, action, metadata;  // metadata: JSON text
+  std::optional<std::string> reference, amount, currency, account;
+  std::optional<sys_micros> deadline;
+  sha256_digest intent{};
+};
+// `corrected`: of the row that is locked; absent for what was never corrected.
+void append_find_intents(checked_pipeline& to, const std::vector<std::pair<operation_id, std::int32_t>>& operations);
+std::vector<intent_row> read_intents(const postgres::rows& from);
+// Each is a row that is never changed: the registration itself stays as it was made.
+struct new_corrections {
+  bulk rows;
+  new_corrections();
+  void add(const intent_row& now, std::int32_t sequence, std::string_view kind, sys_micros at, std::string_view actor);
+};
+
 // Which operation each of these aliases belongs to; unknown ones are left out.
 struct alias_row {
   std::string provider, alias, request_id;
@@ -77,6 +98,9 @@ struct key_row {
   std::int32_t duplicates = 0;
   // What names the callback beside its key, where the signature does not cover the key.
   std::optional<sha256_digest> signed_digest{};
+  // Set under the scope [provider, key]: whose key it is; and when it may be swept, where it is not kept for good.
+  std::optional<std::string> provider{};
+  std::optional<sys_micros> expires_at{};
 };
 struct key_name {
   std::string_view request_id, key;
@@ -94,6 +118,11 @@ struct signed_name {
   sha256_digest digest;
 };
 void append_find_signed_keys(checked_pipeline& to, const std::vector<signed_name>& names);
+// Claimed keys of the scope [provider, key], whatever operation claimed them.
+struct provider_key_name {
+  std::string_view provider, key;
+};
+void append_find_provider_keys(checked_pipeline& to, const std::vector<provider_key_name>& names);
 std::vector<key_row> read_keys(const postgres::rows& from);
 
 // Idempotency-Key headers that were used before.
@@ -108,6 +137,20 @@ std::vector<client_key_row> read_client_keys(const postgres::rows& from);
 // Makes a workflow table known, if it is not yet.
 void append_workflow_version(checked_pipeline& to, std::int64_t version_key, const sha256_digest& digest, std::string_view name,
                              std::string_view definition);
+// In which states items of these operations are, each once.
+struct item_state_row {
+  operation_id operation;
+  std::string state;
+};
+void append_find_item_states(checked_pipeline& to, const std::vector<operation_id>& operations);
+std::vector<item_state_row> read_item_states(const postgres::rows& from);
+// An operation went from one version of its workflow to another.
+struct new_workflow_changes {
+  bulk rows;
+  new_workflow_changes();
+  void add(operation_id id, std::int32_t sequence, std::int64_t from_workflow, std::int64_t to_workflow, std::string_view from,
+           std::string_view to, sys_micros at, std::string_view actor, std::string_view reason);
+};
 // Definitions by key.
 void append_find_workflows(checked_pipeline& to, const std::vector<std::int64_t>& version_keys);
 
@@ -129,7 +172,8 @@ struct new_registrations {
   void add(operation_id id, std::string_view client, std::string_view action, const std::optional<std::string>& reference,
            const std::optional<std::string>& amount, const std::optional<std::string>& currency,
            const std::optional<sys_micros>& deadline, std::string_view metadata, const sha256_digest& intent,
-           sys_micros accepted_at, std::string_view trace_id);
+           sys_micros accepted_at, std::string_view trace_id, const std::optional<std::string>& account,
+           const std::optional<delivery_id>& delivery);
 };
 struct new_aliases {
   bulk rows;

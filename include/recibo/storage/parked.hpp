@@ -33,7 +33,7 @@ struct parked_row {
   std::string event, event_raw, result, secret;
   std::optional<sys_micros> occurred_at;
   std::optional<std::int64_t> provider_sequence;
-  std::optional<std::string> amount, currency;
+  std::optional<std::string> amount, currency, account;
   std::int32_t answer_status = 202;
   std::int32_t duplicates = 0;
   sys_micros parked_at{};
@@ -68,6 +68,13 @@ void append_find_parked_signed(checked_pipeline& to, const std::vector<signed_pa
 // What is parked for an operation that exists, under its request ID or one of its references.
 void append_find_parked_of(checked_pipeline& to, const std::vector<std::string_view>& request_ids);
 std::vector<parked_row> read_parked(const postgres::rows& from);
+// How many callbacks wait under each of these names; those under which none waits are left out.
+void append_count_parked(checked_pipeline& to, const std::vector<identity_name>& names);
+struct parked_count {
+  identity_name name;
+  std::int64_t count = 0;
+};
+std::vector<parked_count> read_parked_counts(const postgres::rows& from);
 
 struct new_parked {
   bulk rows, identities;

@@ -39,7 +39,7 @@ struct operation_view {
   bool review_open = false;
   sys_micros state_at{}, updated_at{};
   std::string client, action, metadata;
-  std::optional<std::string> reference, amount, currency;
+  std::optional<std::string> reference, amount, currency, account;
   std::optional<sys_micros> deadline;
   sys_micros accepted_at{};
   std::vector<std::string> references;
@@ -108,6 +108,26 @@ struct workflow_version_view {
   std::string name, definition;
   sys_micros first_used_at{};
 };
+// Operations of a version that are in one of `states`, in the order of their IDs, behind `after`.
+struct version_member {
+  operation_id id;
+  std::string request_id, state;
+};
+boost::asio::awaitable<result<std::vector<version_member>>> list_version_members(postgres::pool& pool, std::int64_t version_key,
+                                                                                 std::vector<std::string> states,
+                                                                                 operation_id after, int limit,
+                                                                                 postgres::deadline until);
+// How many operations are in which state of which version, items counted as well. Reads the whole table: for commands, on a
+// session without a statement time-out.
+struct state_use {
+  std::string workflow, state;
+  std::int64_t version_key = 0, operations = 0;
+};
+extern const postgres::statement count_states_in_use;
+// version_key, name, definition, first_used_at.
+extern const postgres::statement select_versions;
+std::vector<state_use> read_states_in_use(const postgres::rows& from);
+
 boost::asio::awaitable<result<std::vector<workflow_version_view>>> list_workflow_versions(postgres::pool& pool,
                                                                                           postgres::deadline until);
 

@@ -116,6 +116,10 @@ struct fact_view {
   // Of the transition; `event` is empty where there is none.
   std::string event, from, to, item_id, actor_kind, reason, evidence, result;
   std::int64_t version = 0;
+  // Of the correction; `change` is empty where there is none.
+  std::string change, action;
+  std::optional<std::string> amount, currency, account;
+  std::optional<sys_micros> deadline;
 };
 
 struct notification_view {

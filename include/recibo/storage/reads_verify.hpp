@@ -26,7 +26,7 @@ struct verify_operation {
   // Of the registration; `registered` is false where there is none.
   bool registered = false;
   std::string client, action, metadata;
-  std::optional<std::string> reference, amount, currency;
+  std::optional<std::string> reference, amount, currency, account;
   std::optional<sys_micros> deadline;
   sha256_digest intent{};
   struct alias {
@@ -35,6 +35,8 @@ struct verify_operation {
   };
   std::vector<alias> aliases;
   std::int64_t items = 0;
+  std::int64_t first_workflow = 0;  // the version under which it was accepted
+  std::int64_t corrected = 0;       // sequence of the latest correction; 0: none
 };
 
 struct verify_fact {
@@ -55,6 +57,9 @@ struct verify_fact {
   bool has_payload = false;
   sha256_digest payload_digest{};         // recomputed from the stored bytes
   std::optional<delivery_id> key_holder;  // of the claim on its key
+  // Of the operation: keys of deliveries up to this one may have expired. nullopt: none has.
+  std::optional<delivery_id> keys_swept_through;
+  bool first_reviewed = false;  // a review says which delivery it contradicts
   // Of the transition with the same sequence; false where there is none.
   bool has_transition = false;
   std::int64_t version = 0, notifications = 0;
@@ -64,6 +69,21 @@ struct verify_fact {
   // Outbox rows with the same sequence, and how many of them have a type that does not belong to the fact.
   std::int64_t outbox_rows = 0, outbox_strangers = 0;
   bool access_recorded = false;  // a row of payload_accesses says the same
+  // Of the correction with the same sequence; nullopt where there is none.
+  struct correction {
+    std::string kind, actor, client, action, reference, amount, currency, account, metadata;
+    sys_micros at{};
+    std::optional<sys_micros> deadline;
+    sha256_digest intent{};
+  };
+  std::optional<correction> corrected;
+  // Of the change of the workflow with the same sequence; nullopt where there is none.
+  struct workflow_change {
+    std::int64_t from_workflow = 0, to_workflow = 0;
+    std::string from, to, actor, reason;
+    sys_micros at{};
+  };
+  std::optional<workflow_change> workflow_changed;
 };
 
 struct verify_item {

@@ -31,6 +31,7 @@ struct subject {
   // What was registered; nullopt where the client said nothing, and then nothing is compared.
   std::optional<decimal> amount{};
   std::optional<std::string> currency{};
+  std::optional<std::string> account{};
 };
 
 // What the key's earlier claim left, if it was claimed.
@@ -46,6 +47,7 @@ struct news {
   std::optional<std::int64_t> sequence{};
   std::optional<decimal> amount{};
   std::optional<std::string> currency{};
+  std::optional<std::string> account{};
   sha256_digest content_digest{};
 };
 
@@ -56,6 +58,7 @@ enum class review_kind {
   conflict,           // same key, other content
   amount_mismatch,    // another amount than registered
   currency_mismatch,  // another currency than registered
+  account_mismatch,   // another account than registered
 };
 
 std::string_view to_string(review_kind k) noexcept;
@@ -80,6 +83,9 @@ struct decision {
 // Does not allocate.
 decision decide(const workflow& table, const subject& now, const std::optional<claim>& earlier, const news& said,
                 order_rule order);
+
+// Whether what is said fits what was registered, where both said something (R36): amounts as numbers, accounts byte for byte.
+review_kind against_intent(const subject& now, const news& said) noexcept;
 
 // An event raised through the API or by the clock: the move, or why not.
 // Evidence is asked of people (client, operator); the clock has none to give, and a callback is its own.

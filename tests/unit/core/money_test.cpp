@@ -16,6 +16,41 @@ TEST(Money, ADecimalIsKeptDigitForDigit) {
   }
 }
 
+TEST(Money, AJsonNumberWithAnExponentIsWrittenOut) {
+  struct row {
+    const char *text, *value;
+  };
+  for (const auto& [text, value] :
+       {row{"1e1", "10"}, row{"1.999e1", "19.99"}, row{"1999E-2", "19.99"}, row{"-5e-2", "-0.05"}, row{"0e60", "0"},
+        row{"1e-12", "0.000000000001"}, row{"1E+3", "1000"}, row{"12.50", "12.50"}, row{"1.50e0", "1.50"},
+        row{"10e29", "1000000000000000000000000000000"}, row{"0.001e3", "1"}}) {
+    const auto read = parse_json_decimal(text);
+    if (std::string(value).size() > 30) {
+      EXPECT_FALSE(read) << text << ": more digits than an amount has";
+      continue;
+    }
+    ASSERT_TRUE(read) << text;
+    EXPECT_TRUE(same_value(*read, decimal{value})) << text << " is " << read->text;
+  }
+  for (const char* text : {"1e", "1e+", "1e1.5", "e1", "1e400", "1e-13", "1e99999999999999999999", "1ee1", "1e 1"})
+    EXPECT_FALSE(parse_json_decimal(text)) << text;
+}
+
+TEST(Money, TheSmallestUnitIsThatOfTheCurrency) {
+  struct row {
+    const char *amount, *currency, *value;
+  };
+  for (const auto& [amount, currency, value] :
+       {row{"1999", "EUR", "19.99"}, row{"5", "EUR", "0.05"}, row{"-5", "EUR", "-0.05"}, row{"0", "EUR", "0"},
+        row{"1999", "JPY", "1999"}, row{"1999", "KWD", "1.999"}, row{"1999", "CLF", "0.1999"}, row{"1999.00", "USD", "19.99"},
+        row{"007", "USD", "0.07"}}) {
+    const auto got = from_minor_unit(decimal{amount}, currency);
+    ASSERT_TRUE(got) << amount << ' ' << currency;
+    EXPECT_TRUE(same_value(*got, decimal{value})) << amount << ' ' << currency << " is " << got->text;
+  }
+  EXPECT_FALSE(from_minor_unit(decimal{"19.99"}, "EUR"));
+}
+
 TEST(Money, WhatIsNoDecimalIsRefused) {
   for (const std::string text : {"",
                                  "-",

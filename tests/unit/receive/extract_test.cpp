@@ -329,7 +329,7 @@ TEST(Extract, AmountsAreDecimalsAsWritten) {
       {"a number", R"("amount":19.90)", "19.90"},
       {"an integer", R"("amount":1999)", "1999"},
       {"beyond a double", R"("amount":0.100000000001)", "0.100000000001"},
-      {"an exponent", R"("amount":1E2)", "malformed_field"},
+      {"an exponent", R"("amount":1E99)", "malformed_field"},
       {"a comma", R"("amount":"19,99")", "malformed_field"},
       {"a currency in it", R"("amount":"19.99 EUR")", "malformed_field"},
       {"empty", R"("amount":"")", "malformed_field"},

@@ -1,0 +1,74 @@
+#include "recibo/process/sweep.hpp"
+
+#include "recibo/observe/log.hpp"
+
+namespace recibo::process {
+namespace {
+
+namespace oid = postgres::oid;
+constexpr std::chrono::seconds sweep_limit{5};
+constexpr std::int64_t sweep_rows_max = 500;
+
+// The operation's lock first: who decides by a key holds it, so that no key goes while it is looked at. A key that was repeated
+// meanwhile is found changed and still expired.
+const postgres::statement sweep_keys{
+    "sweep_keys",
+    "WITH due AS MATERIALIZED (SELECT k.operation FROM recibo.idempotency_keys k WHERE k.expires_at <= now() ORDER BY "
+    "k.expires_at "
+    "LIMIT $1), "
+    "held AS MATERIALIZED (SELECT o.id FROM recibo.operations o WHERE o.id IN (SELECT operation FROM due) ORDER BY o.request_id "
+    "FOR NO KEY UPDATE SKIP LOCKED), "
+    "gone AS (DELETE FROM recibo.idempotency_keys k USING held WHERE k.operation = held.id AND k.expires_at <= now() "
+    "RETURNING k.operation, k.delivery), "
+    "noted AS (INSERT INTO recibo.swept_keys AS s (operation, through, count, swept_at) "
+    "SELECT operation, (array_agg(delivery ORDER BY delivery DESC))[1], count(*), now() FROM gone GROUP BY operation "
+    "ON CONFLICT (operation) DO UPDATE SET through = greatest(s.through, excluded.through), count = s.count + excluded.count, "
+    "swept_at = excluded.swept_at) "
+    "SELECT count(*) FROM gone",
+    {oid::int8}};
+
+// Whoever applies one meanwhile has its row; then it is not here any more.
+const postgres::statement sweep_parked{
+    "sweep_parked",
+    "WITH due AS MATERIALIZED (SELECT p.id FROM recibo.parked p JOIN unnest($1, $2) AS w(provider, seconds) ON w.provider = "
+    "p.provider WHERE p.parked_at < now() - w.seconds * interval '1 second' ORDER BY p.parked_at LIMIT $3 FOR UPDATE OF p SKIP "
+    "LOCKED), "
+    "names AS (DELETE FROM recibo.parked_identities i USING due WHERE i.parked = due.id), "
+    "gone AS (DELETE FROM recibo.parked p USING due WHERE p.id = due.id RETURNING p.id, p.provider, p.request_id, p.parked_at), "
+    "noted AS (INSERT INTO recibo.unclaimed (delivery, provider, request_id, parked_at, ended_at) "
+    "SELECT id, provider, request_id, parked_at, now() FROM gone) "
+    "SELECT provider, count(*) FROM gone GROUP BY provider ORDER BY provider",
+    {oid::text_array, oid::int8_array, oid::int8}};
+
+}  // namespace
+
+boost::asio::awaitable<swept> sweep_once(postgres::pool& pool, const config::snapshot& settings) {
+  swept out;
+  postgres::parameters rows;
+  rows.int8(sweep_rows_max);
+  const auto keys = co_await pool.query(sweep_keys, std::move(rows), std::chrono::steady_clock::now() + sweep_limit);
+  if (!keys) co_return out;
+  out.keys = keys->int8(0, 0);
+  if (out.keys > 0) log::info("keys expired", {{"count", out.keys}});
+
+  const auto now_in_force = settings.get();
+  postgres::binary_array providers(oid::text), seconds(oid::int8);
+  for (const auto& [name, p] : now_in_force->providers) {
+    if (!p.parking.expire) continue;
+    providers.add(name);
+    seconds.add_int8(p.parking.expire->count());
+  }
+  if (providers.size() == 0) co_return out;
+  postgres::parameters with;
+  with.array(std::move(providers)).array(std::move(seconds)).int8(sweep_rows_max);
+  const auto parked = co_await pool.query(sweep_parked, std::move(with), std::chrono::steady_clock::now() + sweep_limit);
+  if (!parked) co_return out;
+  for (int i = 0; i < parked->size(); ++i) {
+    out.parked += parked->int8(i, 1);
+    // Each of them was authentic, and nobody wanted it: worth a look.
+    log::warn("parked callbacks given up", {{"provider", parked->text(i, 0)}, {"count", parked->int8(i, 1)}});
+  }
+  co_return out;
+}
+
+}  // namespace recibo::process
