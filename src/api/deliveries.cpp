@@ -10,7 +10,8 @@ namespace {
 
 using boost::asio::awaitable;
 
-void write_delivery(json_writer& out, const storage::delivery_view& d) {
+// `with_items`: lists of deliveries leave them out.
+void write_delivery(json_writer& out, const storage::delivery_view& d, bool with_items = false) {
   const auto id = to_string(d.id);
   const auto path = "/v1/deliveries/" + id;
   out.begin_object();
@@ -32,6 +33,7 @@ void write_delivery(json_writer& out, const storage::delivery_view& d) {
   out.key("payload").begin_object().flag("available", d.payload_size.has_value()).number("size", d.payload_size);
   out.text("content_type", d.content_type).text("stored_with", to_string(d.payload)).end_object();
   out.text("trace_id", d.trace_id);
+  if (with_items && d.items) out.raw("items", *d.items);
   out.key("_links").begin_object().text("self", path).text("payload", path + "/payload");
   if (d.operation && d.request_id) out.text("operation", evidence::operation_path(*d.request_id));
   out.end_object().end_object();
@@ -52,7 +54,7 @@ awaitable<http::response> read_delivery(inside& in, call& of) {
   auto found = co_await find(in, of);
   if (!found) co_return refuse(of, found.error());
   json_writer out;
-  write_delivery(out, *found);
+  write_delivery(out, *found, true);
   co_return answer_json(200, std::move(out));
 }
 
@@ -127,6 +129,7 @@ schema delivery_schema() {
                        or_null("content_type", string()),
                        required("stored_with", about(text(text_rule::uuid), "The delivery that first brought these bytes."))})),
       or_null("trace_id", string()),
+      optional("items", about(list(map()), "What was decided about each item that it speaks of; in single ones only.")),
       required("_links", object({required("self", string()), required("payload", string()), optional("operation", string())})),
   });
 }

@@ -110,6 +110,7 @@ result<record::event> read_event(const call& of) {
   e.who = of.who.role == config::role::client ? transition::actor_kind::client : transition::actor_kind::operator_;
   e.actor = of.who.name;
   e.name = *text_of(of.body, "event");
+  e.item_id = text_of(of.body, "item_id");
   e.reason = text_of(of.body, "reason").value_or("");
   e.trace_id = of.request.trace_id;
   if (const auto* references = present(of.body, "references")) {
@@ -137,14 +138,24 @@ result<record::event> read_event(const call& of) {
     const auto changes_text = canonical_json(*given);
     asked.add("changes").add(changes_text ? *changes_text : std::string());
   }
+  // Nothing is added for the operation itself, so that such requests keep their fingerprint.
+  if (e.item_id) asked.add("item").add(*e.item_id);
   e.fingerprint = sha256(asked.bytes());
   return e;
 }
 
 // 409 says what may be done instead.
-awaitable<http::response> refuse_illegal(inside& in, call& of, error why) {
+awaitable<http::response> refuse_illegal(inside& in, call& of, error why, std::optional<std::string> item_id) {
   auto refused = refuse(of, why, of.path[0]);
   auto found = co_await find_case(in, of);
+  if (found && item_id) {
+    storage::item_query what;
+    what.operation = found->operation.id;
+    what.item_id = std::move(item_id);
+    auto items = co_await storage::list_items(in.with.pool, std::move(what), of.until);
+    // What may be raised is asked of the item's state.
+    if (items && !items->empty()) found->operation.state = items->front().state;
+  }
   if (found) {
     json_writer state, events;
     state.text(found->operation.state);
@@ -162,11 +173,12 @@ awaitable<http::response> raise_event(inside& in, call& of) {
   auto event = read_event(of);
   of.body = {};
   if (!event) co_return refuse(of, event.error(), of.path[0]);
+  const auto item_id = event->item_id;
   record::work work(std::move(*event));
   auto recorded = co_await in.with.record(std::move(work), of.until);
   if (!recorded) {
     if (recorded.error().code == make_error_code(permanent::illegal_transition))
-      co_return co_await refuse_illegal(in, of, recorded.error());
+      co_return co_await refuse_illegal(in, of, recorded.error(), item_id);
     co_return refuse(of, recorded.error(), of.path[0]);
   }
   auto found = co_await find_case(in, of);
@@ -196,6 +208,7 @@ void add_operation_events(endpoint_table& to) {
   };
   e.body = closed_object({
       required("event", about(text(63), "One of allowed_events.")),
+      optional("item_id", about(text(text_rule::alias), "The item that it is raised for; without it the operation.")),
       optional("reason", about(text(2000, text_rule::prose), "Why; on record.")),
       optional("evidence", about(any(), "An object, or a text; some events of operators need it.")),
       optional("references", about(list(text(text_rule::alias), 100), "References of the provider that are known from now on.")),

@@ -31,6 +31,8 @@ awaitable<http::response> list_items(inside& in, call& of) {
   storage::item_query what;
   what.operation = found->operation.id;
   what.state = of.query_of("state");
+  what.item_id = of.query_of("item_id");
+  if (const auto v = of.query_of("attention")) what.attention = *v == "true";
   if (*cursor) what.after = number_at(**cursor);
   what.limit = limit + 1;
   auto items = co_await storage::list_items(in.with.pool, std::move(what), of.until);
@@ -39,7 +41,7 @@ awaitable<http::response> list_items(inside& in, call& of) {
   if (more) items->pop_back();
   json_writer out;
   out.begin_object().key("data").begin_array();
-  for (const auto& i : *items) evidence::write_item(out, i, *found->table);
+  for (const auto& i : *items) evidence::write_item(out, i, *found->table, of.audience());
   out.end_array();
   out.text_or_null("next_cursor", more ? make_cursor('i', number_place(items->back().ordinal)) : std::string());
   out.end_object();
@@ -48,6 +50,12 @@ awaitable<http::response> list_items(inside& in, call& of) {
 
 schema retry_schema() {
   return object({required("safe", boolean()), required("why", about(string(), "In words that a customer may hear."))});
+}
+
+schema attention_schema() {
+  auto out = object({required("why", about(string(), "A disposition (unmapped, unprocessable) or the kind of a review.")),
+                     required("detail", string()), or_null("delivery_id", text(text_rule::uuid)), required("since", instant())});
+  return about(std::move(out), "Somebody has to look at it; null: nobody has to.");
 }
 
 // The members of an operation; `items` are in single ones only.
@@ -75,7 +83,8 @@ schema operation_schema(bool with_items) {
       required("last_stage", about(one_of({"accepted", "received", "transitioned", "notified", "reconciled"}),
                                    "The last stage that is complete.")),
       required("items_summary",
-               object({required("total", integer()), required("by_state", about(map(), "Count of items by state."))})),
+               object({required("total", integer()), required("by_state", about(map(), "Count of items by state.")),
+                       required("needs_attention", about(integer(), "How many items somebody has to look at."))})),
   };
   if (with_items)
     members.push_back(
@@ -120,7 +129,10 @@ void add_operation_reads(endpoint_table& to) {
   to.schemas.emplace_back("OperationSummary", operation_schema(false));
   to.schemas.emplace_back("Item", object({required("item_id", string()), required("state", string()), required("label", string()),
                                           required("terminal", boolean()), required("done", boolean()),
-                                          required("version", integer()), required("updated_at", instant())}));
+                                          required("version", integer()), required("updated_at", instant()),
+                                          or_null("result", about(map(), "What the provider said last, by the allow-list.")),
+                                          or_null("needs_attention", attention_schema()),
+                                          required("allowed_events", about(list(string()), "What may be raised for it now."))}));
   to.schemas.emplace_back(
       "Status", object({required("request_id", text(text_rule::request_id)), required("label", string()),
                         required("terminal", boolean()), required("done", boolean()), required("accepted_at", instant()),
@@ -136,7 +148,8 @@ void add_operation_reads(endpoint_table& to) {
 
   auto items = reading_operation("/v1/operations/{request_id}/items", "listItems",
                                  "The items of a batch, in the order of their registration.", list_items);
-  items.query = paged({optional("state", text(63))});
+  items.query = paged({optional("state", text(63)), optional("item_id", text(text_rule::alias)),
+                       optional("attention", about(boolean(), "Only those that somebody has to look at, or only the others."))});
   items.answers = {{200, "A page of items.", page_of("Item"), "application/json", {}}};
   to.endpoints.push_back(std::move(items));
 

@@ -76,6 +76,7 @@ storage::operation_view view_of(const record::registration& r, const record::out
   o.deadline = r.deadline;
   std::int64_t ordinal = 0;
   for (const auto& i : r.items) {
+    if (ordinal == storage::items_shown_max) break;
     auto& item = o.items.emplace_back();
     item.item_id = i.item_id;
     item.state = r.workflow->initial();

@@ -25,6 +25,7 @@ void write_review(json_writer& out, const storage::review_view& v) {
   out.text("review_id", id)
       .text("request_id", v.request_id)
       .text("provider", v.provider)
+      .text("item_id", v.item_id)
       .text("kind", v.kind)
       .text("status", v.status);
   out.text("detail", v.detail)
@@ -94,8 +95,10 @@ schema review_schema() {
       required("review_id", text(text_rule::uuid)),
       required("request_id", string()),
       required("provider", string()),
-      required("kind",
-               about(string(), "contradiction, conflict, amount_mismatch, currency_mismatch, alias_taken, identity_mismatch.")),
+      required("kind", about(string(),
+                             "contradiction, conflict, amount_mismatch, currency_mismatch, alias_taken, "
+                             "identity_mismatch, unknown_item.")),
+      or_null("item_id", about(string(), "The item that it is about; null: the operation.")),
       required("status", one_of({"open", "resolved"})),
       required("detail", string()),
       required("last_safe_state", string()),

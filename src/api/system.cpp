@@ -38,12 +38,21 @@ endpoint open(std::string method, std::string path, std::string id, std::string 
 
 // The standard body; a provider may be configured to get another one, or none.
 schema callback_answer() {
+  const auto word = one_of({"applied", "redundant", "partial", "duplicate", "stale", "parked", "review", "conflict", "unmapped",
+                            "unprocessable", "unknown_operation", "ignored"});
+  const auto item = object({optional("item_id", string()),
+                            optional("index", about(integer(), "Of an element whose item cannot be read, from 0.")),
+                            required("disposition", word), optional("state", string()), optional("detail", string())});
+  const auto items = optional("items", about(list(item), "What was decided about each item that the callback speaks of."));
+  const auto event = object({optional("delivery_id", text(text_rule::uuid)), optional("request_id", string()),
+                             required("disposition", word), optional("state", string()), optional("detail", string()), items});
   return object({
       optional("delivery_id", text(text_rule::uuid)),
       optional("request_id", string()),
-      required("disposition", one_of({"applied", "redundant", "partial", "duplicate", "stale", "parked", "review", "conflict",
-                                      "unmapped", "unprocessable", "unknown_operation", "ignored"})),
+      required("disposition", word),
       optional("state", string()),
+      items,
+      optional("events", about(list(event), "What became of each event of the request, in its order.")),
   });
 }
 

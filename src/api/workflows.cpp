@@ -32,6 +32,12 @@ void write_workflow(json_writer& out, const transition::workflow& table) {
     for (const auto who : m.by) out.text(transition::to_string(who));
     out.end_array().text_or_null("evidence", m.evidence).end_object();
   }
+  out.end_array().key("items").begin_array();
+  for (const auto& rule : table.items()) {
+    out.begin_object().text("which", transition::to_string(rule.which)).key("states").begin_array();
+    for (const auto& s : rule.states) out.text(s);
+    out.end_array().text("event", rule.event).end_object();
+  }
   out.end_array();
   out.key("_links").begin_object().text("self", "/v1/workflows/" + table.name()).end_object();
   out.end_object();
@@ -64,6 +70,9 @@ schema workflow_schema() {
       required("transitions", list(object({required("from", string()), required("event", string()), required("to", string()),
                                            required("by", list(one_of({"provider", "client", "operator", "clock"}))),
                                            or_null("evidence", string())}))),
+      required("items", about(list(object({required("which", one_of({"all", "any"})), required("states", list(string())),
+                                           required("event", string())})),
+                              "What the states of the items mean for their operation, in this order.")),
       required("_links", object({required("self", string())})),
   });
 }

@@ -51,18 +51,31 @@ json one_source(const source& s) {
   return out;
 }
 
+void put_sources(json& out, const char* key, const sources& all) {
+  if (all.empty()) return;
+  if (all.size() == 1) {
+    out[key] = one_source(all.front());
+    return;
+  }
+  json list = json::array();
+  for (const auto& s : all) list.push_back(one_source(s));
+  out[key] = std::move(list);
+}
+
+json of(const item_rule& i) {
+  json out = json::object();
+  if (i.each) out["each"] = *i.each;
+  put_sources(out, "item_id", i.item_id);
+  put_sources(out, "event", i.event);
+  put_sources(out, "occurred_at", i.occurred_at);
+  put_sources(out, "sequence", i.sequence);
+  for (const auto& [name, from] : i.result) out["result"][name] = one_source(from);
+  return out;
+}
+
 json of(const extract& e) {
   json out = json::object();
-  const auto put = [&](const char* key, const sources& all) {
-    if (all.empty()) return;
-    if (all.size() == 1) {
-      out[key] = one_source(all.front());
-      return;
-    }
-    json list = json::array();
-    for (const auto& s : all) list.push_back(one_source(s));
-    out[key] = std::move(list);
-  };
+  const auto put = [&](const char* key, const sources& all) { put_sources(out, key, all); };
   put("request_id", e.request_id);
   put("reference", e.reference);
   put("idempotency_key", e.idempotency_key);
@@ -73,6 +86,8 @@ json of(const extract& e) {
   put("currency", e.currency);
   put("account", e.account);
   for (const auto& [name, from] : e.result) out["result"][name] = one_source(from);
+  if (e.items) out["items"] = of(*e.items);
+  if (e.each) out["each"] = *e.each;
   return out;
 }
 
@@ -165,7 +180,10 @@ json of(const transition::workflow& w) {
     if (!m.evidence.empty()) one["evidence"] = m.evidence;
     moves.push_back(std::move(one));
   }
-  return {{"initial", w.initial()}, {"states", std::move(states)}, {"transitions", std::move(moves)}};
+  json out = {{"initial", w.initial()}, {"states", std::move(states)}, {"transitions", std::move(moves)}};
+  for (const auto& rule : w.items())
+    out["items"].push_back({{std::string(to_string(rule.which)), rule.states}, {"event", rule.event}});
+  return out;
 }
 
 json of(const destination& d) {

@@ -25,8 +25,10 @@ class extract_reader {
  public:
   extract_reader(reading& r, const verify::scheme* scheme, bool minted) : r_(r), scheme_(scheme), minted_(minted) {}
 
-  sources read(const field& f, const rules& how) {
+  // `within`: what sources in JSON are relative to, below what all are relative to.
+  sources read(const field& f, const rules& how, const std::string& within = {}) {
     sources out;
+    within_ = each_ + within;
     if (!f || f.value->what == node::kind::broken) return out;
     if (f.value->what == node::kind::list && !how.several) {
       r_.error(f.at, std::string(f.name) + ": one source; only idempotency_key and reference may list several");
@@ -36,6 +38,24 @@ class extract_reader {
       if (auto s = read_one(one, how)) out.push_back(std::move(*s));
     }
     return out;
+  }
+
+  std::optional<std::string> pointer(const field& f) {
+    std::string text;
+    if (!read_text(r_, f, text)) return std::nullopt;
+    if (is_pointer(text)) return text;
+    r_.error(f.at,
+             std::string(f.name) + ": a JSON Pointer begins with \"/\" and escapes \"~\" as \"~0\", found " + found(*f.value));
+    return std::nullopt;
+  }
+
+  // Everything that follows is relative to the elements of this list.
+  void read_within(const std::string& each) { each_ = each + "/0"; }
+
+  // The same for a list, which the whole body may be: "".
+  std::optional<std::string> list_pointer(const field& f) {
+    if (f.value->what == node::kind::scalar && f.value->text.empty()) return std::string();
+    return pointer(f);
   }
 
  private:
@@ -58,15 +78,6 @@ class extract_reader {
     }
     check_cover(f, how, out);
     return out;
-  }
-
-  std::optional<std::string> pointer(const field& f) {
-    std::string text;
-    if (!read_text(r_, f, text)) return std::nullopt;
-    if (is_pointer(text)) return text;
-    r_.error(f.at,
-             std::string(f.name) + ": a JSON Pointer begins with \"/\" and escapes \"~\" as \"~0\", found " + found(*f.value));
-    return std::nullopt;
   }
 
   bool read_place(section& s, source& out) {
@@ -114,7 +125,7 @@ class extract_reader {
 
   bool covered(const source& s) const {
     switch (s.from) {
-      case source::place::json: return scheme_->covers_json(s.name);
+      case source::place::json: return scheme_->covers_json(within_ + s.name);
       case source::place::form: return scheme_->covers_form(s.name);
       case source::place::header: return scheme_->covers_header(s.name);
       case source::place::query: return scheme_->covers_query(s.name);
@@ -149,6 +160,7 @@ class extract_reader {
   reading& r_;
   const verify::scheme* scheme_;
   bool minted_;
+  std::string each_, within_;
 };
 
 // The provider's own delivery ID, where its scheme names one that is signed.
@@ -172,16 +184,56 @@ void default_key(reading& r, const section& s, const verify::scheme* scheme, ext
   }
 }
 
+// A source of an item stands in JSON, relative to its element; whether it is signed is asked of the whole place.
+sources read_item_source(reading& r, extract_reader& read, const field& f, const std::string& each, const rules& how) {
+  sources out = read.read(f, how, each);
+  for (const source& one : out)
+    if (one.from != source::place::json)
+      r.error(f.at, std::string(f.name) + ": what is said of an item stands in the JSON of its element");
+  return out;
+}
+
+void read_items(reading& r, const field& f, extract_reader& read, extract& out) {
+  if (!f) return;
+  section s(r, f);
+  if (!s.good()) return;
+  item_rule rule;
+  std::string each;
+  if (const field where = s.get("each")) {
+    rule.each = read.list_pointer(where);
+    // Any element will do where it is asked what is signed.
+    if (rule.each) each = *rule.each + "/0";
+  }
+  const field id = s.require("item_id", "which item an element is about");
+  rule.item_id = read_item_source(r, read, id, each, {use::identity, false, false});
+  rule.event = read_item_source(r, read, s.require("event", "what happened to the item, in the provider's words"), each, {});
+  rule.occurred_at = read_item_source(r, read, s.get("occurred_at"), each, {use::other, false, true});
+  rule.sequence = read_item_source(r, read, s.get("sequence"), each, {});
+  for (const named& one : members(r, s.get("result"))) {
+    if (!check_name(r, one.at, "result", one.name)) continue;
+    const sources from = read_item_source(r, read, one.value, each, {});
+    if (!from.empty()) rule.result.emplace(std::string(one.name), from.front());
+  }
+  out.items = std::move(rule);
+}
+
 }  // namespace
 
 void read_extract(reading& r, const field& f, const verify::scheme* scheme, bool minted, extract& out) {
   section s(r, f);
   if (!s.good()) return;
   extract_reader read(r, scheme, minted);
+  if (const field each = s.get("each")) {
+    out.each = read.list_pointer(each);
+    if (out.each) read.read_within(*out.each);
+  }
   out.request_id = read.read(s.get("request_id"), {use::identity, false, false});
   out.reference = read.read(s.get("reference"), {use::identity, true, false});
   out.idempotency_key = read.read(s.get("idempotency_key"), {use::key, true, false});
-  out.event = read.read(s.require("event", "what happened, in the provider's words"), {});
+  const field items = s.get("items");
+  // Where a body is about items, it need not say anything of the operation itself.
+  const field event = items ? s.get("event") : s.require("event", "what happened, in the provider's words");
+  out.event = read.read(event, {});
   out.sequence = read.read(s.get("sequence"), {});
   out.occurred_at = read.read(s.get("occurred_at"), {use::other, false, true});
   const field amount = s.get("amount");
@@ -200,8 +252,7 @@ void read_extract(reading& r, const field& f, const verify::scheme* scheme, bool
   // Who signs nothing often numbers nothing: then the same bytes at the same URL are the same callback.
   const bool by_bytes = minted && scheme != nullptr && scheme->name == "callback-url";
   if (!s.has("idempotency_key") && !by_bytes) default_key(r, s, scheme, out);
-  s.not_served("items");
-  s.not_served("each");
+  read_items(r, items, read, out);
 }
 
 }  // namespace recibo::config

@@ -204,7 +204,8 @@ class provider_reader {
                                                          {"sequence", transition::order_rule::sequence}};
     const field order = s.get("order");
     if (!order || !read_word(r_, order, out_.order, orders)) return;
-    if (out_.order == transition::order_rule::sequence && out_.extract.sequence.empty())
+    const bool of_items = out_.extract.items && !out_.extract.items->sequence.empty();
+    if (out_.order == transition::order_rule::sequence && out_.extract.sequence.empty() && !of_items)
       r_.error(order.at, "order: sequence needs extract.sequence");
   }
 

@@ -35,6 +35,8 @@ class workflow_reader {
       for (const named& one : members(r_, states)) read_state(one);
       const field transitions = s.require("transitions", "a workflow is its states and transitions");
       for (const field& one : elements(r_, transitions)) read_moves(one);
+      if (const field rules = s.get("items"))
+        for (const field& one : elements(r_, rules)) read_items_rule(one);
     }
     check_owners();
     return make();
@@ -108,6 +110,29 @@ class workflow_reader {
     }
   }
 
+  // What the states of the items mean for their operation.
+  void read_items_rule(const field& one) {
+    section s(r_, one);
+    const field all = s.get("all"), any = s.get("any");
+    const field event = s.require("event", "what is raised when the rule holds");
+    if (s.good() && s.has("all") == s.has("any"))
+      r_.error(one.at, "items: a rule says either all or any: the states that all items, or at least one, must be in");
+    const field& states = all ? all : any;
+    transition::items_rule out;
+    out.which = all ? transition::items_rule::quantifier::all : transition::items_rule::quantifier::any;
+    if (!event || !read_text(r_, event, out.event, 63) || !states || s.has("all") == s.has("any")) return;
+    for (const field& state : elements(r_, states, true)) {
+      std::string name;
+      if (read_text(r_, state, name, 63)) out.states.push_back(std::move(name));
+    }
+    const std::string where = "items/" + std::to_string(items_.size());
+    places_[where] = one.at;
+    places_[where + "/states"] = states.at;
+    places_[where + "/event"] = event.at;
+    words_[where + "/event"] = event.value;
+    items_.push_back(std::move(out));
+  }
+
   void check_owners() {
     for (const auto& s : states_) {
       if (s.terminal || !s.owner.empty()) continue;
@@ -126,7 +151,7 @@ class workflow_reader {
   std::shared_ptr<const transition::workflow> make() {
     const bool complete = r_.problems.size() == problems_before_;
     std::optional<transition::workflow> out;
-    for (const auto& p : transition::workflow::make(std::string(where_.name), initial_, states_, moves_, out)) {
+    for (const auto& p : transition::workflow::make(std::string(where_.name), initial_, states_, moves_, out, items_)) {
       if (p.where == "name") continue;  // said above
       if (!complete && follows_from_gaps(p.where)) continue;
       r_.error(place_of(p.where), subject_of(p.where) + ": " + p.message);
@@ -164,6 +189,7 @@ class workflow_reader {
   std::string initial_;
   std::vector<transition::state> states_;
   std::vector<transition::move> moves_;
+  std::vector<transition::items_rule> items_;
   std::map<std::string, position> places_;
   std::map<std::string, const node*, std::less<>> words_;  // values that a message should name
 };

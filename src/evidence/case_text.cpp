@@ -81,6 +81,21 @@ std::string sentence(const timeline_entry& e) {
   return "";
 }
 
+// Which items somebody has to look at, and why.
+void draw_attention(std::string& out, const storage::operation_view& o) {
+  constexpr std::int64_t shown_max = 20;
+  std::int64_t told = 0;
+  for (const auto& i : o.items) {
+    if (i.attention.empty() || told == shown_max) continue;
+    ++told;
+    line(out, "needs somebody",
+         "item " + shown(i.item_id) + " (" + i.state + "): " + i.attention + ", " + shown(i.attention_detail));
+  }
+  if (o.items_attention > told)
+    line(out, "needs somebody",
+         std::to_string(o.items_attention - told) + " more: GET " + operation_path(o.request_id) + "/items?attention=true");
+}
+
 }  // namespace
 
 std::string draw_case(const storage::operation_view& o, const judged_by& by, const std::vector<timeline_entry>& timeline,
@@ -102,6 +117,7 @@ std::string draw_case(const storage::operation_view& o, const judged_by& by, con
   if (o.amount) line(out, "amount", *o.amount + " " + o.currency.value_or(""));
   for (const auto& r : o.references) line(out, "reference", shown(r));
   for (const auto& s : o.items_by_state) line(out, "items", std::to_string(s.count) + " " + s.state);
+  if (o.items_attention > 0) draw_attention(out, o);
   if (!o.result.empty()) line(out, "result", shown(o.result));
   line(out, "last stage", last_stage(o));
 

@@ -43,6 +43,17 @@ void write_retry(json_writer& out, const storage::operation_view& o, const trans
   out.key("retry_safe").begin_object().flag("safe", advice.safe).text("why", advice.why).end_object();
 }
 
+std::vector<std::string_view> events_from(std::string_view state, const transition::workflow& table, audience who) {
+  std::vector<std::string_view> out;
+  for (const auto& move : table.moves()) {
+    if (move.from != state) continue;
+    const bool theirs = move.permits(transition::actor_kind::client) ||
+                        (who == audience::operators && move.permits(transition::actor_kind::operator_));
+    if (theirs) out.push_back(move.event);
+  }
+  return out;
+}
+
 }  // namespace
 
 const transition::limit* limit_of(std::string_view state, std::string_view provider, const judged_by& by) {
@@ -62,14 +73,7 @@ bool is_overdue(const storage::operation_view& o, const judged_by& by) {
 }
 
 std::vector<std::string_view> allowed_events(const storage::operation_view& o, const transition::workflow& table, audience who) {
-  std::vector<std::string_view> out;
-  for (const auto& move : table.moves()) {
-    if (move.from != o.state) continue;
-    const bool theirs = move.permits(transition::actor_kind::client) ||
-                        (who == audience::operators && move.permits(transition::actor_kind::operator_));
-    if (theirs) out.push_back(move.event);
-  }
-  return out;
+  return events_from(o.state, table, who);
 }
 
 retry_advice retry_safe(const storage::operation_view& o, const transition::workflow& table) {
@@ -88,13 +92,23 @@ std::string_view last_stage(const storage::operation_view& o) {
 
 std::string operation_path(std::string_view request_id) { return "/v1/operations/" + encode_segment(request_id); }
 
-void write_item(json_writer& out, const storage::item_view& item, const transition::workflow& table) {
+void write_item(json_writer& out, const storage::item_view& item, const transition::workflow& table, audience who) {
   const auto& state = state_of(table, item.state);
   out.begin_object();
   out.text("item_id", item.item_id).text("state", item.state).text("label", label_of(table, item.state));
   out.flag("terminal", state.terminal).flag("done", state.done);
   out.number("version", item.version).time("updated_at", item.updated_at);
-  out.end_object();
+  out.raw("result", item.result.empty() ? std::string_view("null") : std::string_view(item.result));
+  out.key("needs_attention");
+  if (item.attention.empty()) {
+    out.null();
+  } else {
+    out.begin_object().text("why", item.attention).text("detail", item.attention_detail);
+    out.text_or_null("delivery_id", item.attention_delivery).time("since", item.attention_at).end_object();
+  }
+  out.key("allowed_events").begin_array();
+  for (const auto e : events_from(item.state, table, who)) out.text(e);
+  out.end_array().end_object();
 }
 
 void write_operation(json_writer& out, const storage::operation_view& o, const judged_by& by, audience who, bool with_items) {
@@ -117,10 +131,10 @@ void write_operation(json_writer& out, const storage::operation_view& o, const j
   for (const auto& s : o.items_by_state) total += s.count;
   out.key("items_summary").begin_object().number("total", total).key("by_state").begin_object();
   for (const auto& s : o.items_by_state) out.number(s.state, s.count);
-  out.end_object().end_object();
+  out.end_object().number("needs_attention", o.items_attention).end_object();
   if (with_items) {
     out.key("items").begin_array();
-    for (const auto& i : o.items) write_item(out, i, by.table);
+    for (const auto& i : o.items) write_item(out, i, by.table, who);
     out.end_array();
   }
   out.null("reconciled").flag("review_open", o.review_open);

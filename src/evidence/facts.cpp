@@ -8,7 +8,7 @@ namespace recibo::evidence {
 namespace {
 
 // Room for the longest fact, so that each takes one allocation for its list.
-constexpr std::size_t fields_max = 14;
+constexpr std::size_t fields_max = 15;
 
 audit_fact start(std::int64_t sequence, std::string_view kind, sys_micros at, std::string_view actor) {
   audit_fact fact;
@@ -115,6 +115,22 @@ audit_fact delivery_fact(const delivered& what) {
   add(fact, "secret", what.secret);
   add(fact, "answer_status", what.answer_status);
   if (what.move) add(fact, *what.move);
+  if (!what.items.empty()) add(fact, "items", what.items);
+  return fact;
+}
+
+audit_fact item_fact(const item_moved& what) {
+  auto fact = start(what.sequence, kind_item, what.at, what.provider);
+  add(fact, "delivery", what.delivery.binary());
+  add(fact, what.move);
+  return fact;
+}
+
+audit_fact items_fact(const items_moved& what) {
+  auto fact = start(what.sequence, kind_items, what.at, what.actor);
+  add(fact, "actor_kind", transition::to_string(what.who));
+  add(fact, "delivery", what.delivery ? what.delivery->binary() : std::string_view());
+  add(fact, what.move);
   return fact;
 }
 

@@ -26,7 +26,8 @@ class verification {
   awaitable<result<void>> check_all();
   awaitable<result<void>> check_one(const std::string& request_id);
   awaitable<result<void>> check_page(const std::vector<storage::verify_operation>& page);
-  awaitable<result<void>> finish(const storage::verify_operation& o, operation_checker& checker);
+  awaitable<result<void>> start(const storage::verify_operation& o, std::unique_ptr<operation_checker>& checker);
+  void finish(operation_checker& checker);
 
   storage::verify_reader read_;
   const verify_options& how_;
@@ -34,6 +35,7 @@ class verification {
   verify_report report_;
   storage::horizon oldest_;
   std::map<std::int64_t, std::shared_ptr<const transition::workflow>> tables_;
+  std::vector<storage::verify_item> items_;  // of the operation in hand
 };
 
 void verification::report(std::string request_id, std::string_view rule, std::string what) {
@@ -64,17 +66,27 @@ awaitable<result<void>> verification::load_workflows() {
   co_return result<void>();
 }
 
-awaitable<result<void>> verification::finish(const storage::verify_operation& o, operation_checker& checker) {
-  std::vector<storage::verify_item> items;
+awaitable<result<void>> verification::start(const storage::verify_operation& o, std::unique_ptr<operation_checker>& checker) {
+  items_.clear();
   if (o.items > 0) {
     auto found = co_await read_.items(o.id);
     if (!found) co_return found.error();
-    items = std::move(*found);
+    items_ = std::move(*found);
   }
-  checker.finish(items);
+  const auto find = [this](std::int64_t key) -> const transition::workflow* {
+    const auto table = tables_.find(key);
+    return table == tables_.end() ? nullptr : table->second.get();
+  };
+  checker = std::make_unique<operation_checker>(
+      o, find, oldest_, [this, &o](std::string_view rule, std::string what) { report(o.request_id, rule, std::move(what)); });
+  checker->begin(items_);
+  co_return result<void>();
+}
+
+void verification::finish(operation_checker& checker) {
+  checker.finish(items_);
   report_.retired += checker.retired();
   ++report_.operations;
-  co_return result<void>();
 }
 
 // The audit rows of the page come in the order of their operations, so that one pass meets each with its own.
@@ -82,15 +94,8 @@ awaitable<result<void>> verification::check_page(const std::vector<storage::veri
   const auto first = page.front().id, last = page.back().id;
   auto current = page.begin();
   std::unique_ptr<operation_checker> checker;
-  const auto start = [&](const storage::verify_operation& o) {
-    const auto find = [this](std::int64_t key) -> const transition::workflow* {
-      const auto table = tables_.find(key);
-      return table == tables_.end() ? nullptr : table->second.get();
-    };
-    checker = std::make_unique<operation_checker>(
-        o, find, oldest_, [this, &o](std::string_view rule, std::string what) { report(o.request_id, rule, std::move(what)); });
-  };
-  start(*current);
+  auto started = co_await start(*current, checker);
+  if (!started) co_return started.error();
   operation_id at = first;
   std::int64_t sequence = 0;
   for (bool more = true; more;) {
@@ -99,9 +104,10 @@ awaitable<result<void>> verification::check_page(const std::vector<storage::veri
     for (const auto& f : *facts) {
       // Rows of an operation that is gone are found by the whole checks.
       while (current != page.end() && current->id < f.operation) {
-        auto finished = co_await finish(*current, *checker);
-        if (!finished) co_return finished.error();
-        if (++current != page.end()) start(*current);
+        finish(*checker);
+        if (++current == page.end()) break;
+        started = co_await start(*current, checker);
+        if (!started) co_return started.error();
       }
       if (current != page.end() && current->id == f.operation) {
         checker->next(f);
@@ -113,9 +119,10 @@ awaitable<result<void>> verification::check_page(const std::vector<storage::veri
     more = facts->size() == static_cast<std::size_t>(how_.facts_per_page);
   }
   while (current != page.end()) {
-    auto finished = co_await finish(*current, *checker);
-    if (!finished) co_return finished.error();
-    if (++current != page.end()) start(*current);
+    finish(*checker);
+    if (++current == page.end()) break;
+    started = co_await start(*current, checker);
+    if (!started) co_return started.error();
   }
   auto strays = co_await read_.strays(first, last, oldest_.deliveries);
   if (!strays) co_return strays.error();

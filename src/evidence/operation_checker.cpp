@@ -59,6 +59,10 @@ void operation_checker::next(const verify_fact& f) {
     check_accept(f);
   } else if (f.kind == kind_delivery) {
     check_delivery(f);
+  } else if (f.kind == kind_item) {
+    check_item(f);
+  } else if (f.kind == kind_items) {
+    check_items(f);
   } else if (f.kind == kind_event) {
     check_event(f);
   } else if (f.kind == kind_correction) {
@@ -129,6 +133,28 @@ void operation_checker::check_claim(const verify_fact& f) {
   }
 }
 
+void operation_checker::begin(const std::vector<storage::verify_item>& items) {
+  if (table_ != nullptr && !items.empty()) items_by_state_[initial_] = static_cast<std::int64_t>(items.size());
+}
+
+// What a callback about items moved, an item or the operation itself.
+void operation_checker::check_item(const verify_fact& f) {
+  if (!f.has_transition) return tell_at(f, "transitions", "an item's fact moved nothing");
+  if (!f.delivery) tell_at(f, "deliveries", "an item's fact names no delivery");
+}
+
+// The rule that moved the operation held for what its items were then.
+void operation_checker::check_items(const verify_fact& f) {
+  if (!f.has_transition) return tell_at(f, "transitions", "a rule of the items moved nothing");
+  if (!f.item_id.empty()) tell_at(f, "transitions", "a rule of the items moved an item");
+  if (table_ == nullptr) return;
+  // Where a callback registered the operation its items came one by one, and nothing tells how many there were.
+  if (operation_.client.empty()) return;
+  const auto* taken = transition::decide_by_items(*table_, now_.state, items_by_state_);
+  if (taken == nullptr || taken->event != f.event || taken->to != f.to)
+    tell_at(f, "transitions", "no rule of the items gives " + quoted(f.event) + " in state " + quoted(now_.state));
+}
+
 void operation_checker::check_event(const verify_fact& f) {
   if (!f.has_transition) return tell_at(f, "transitions", "an event moved nothing");
   if (f.transition_actor != f.actor) tell_at(f, "transitions", "the transition has another actor");
@@ -165,15 +191,20 @@ void operation_checker::check_correction(const verify_fact& f) {
 // Invariant 3: the table allows the move, from where the operation or item stood.
 void operation_checker::check_move(const verify_fact& f) {
   if (f.transition_at != f.at) tell_at(f, "transitions", "the transition has another time");
-  const bool by_delivery = f.kind == kind_delivery;
+  const bool by_delivery = f.kind == kind_delivery || f.kind == kind_item;
+  const bool by_rule = f.kind == kind_items;
   if (by_delivery && (f.actor_kind != transition::to_string(transition::actor_kind::provider) || f.transition_actor != f.actor)) {
     tell_at(f, "transitions", "the transition of a delivery has another actor");
   }
-  if (by_delivery ? f.transition_delivery != f.delivery : f.transition_delivery.has_value()) {
+  if (by_delivery || by_rule ? f.transition_delivery != f.delivery : f.transition_delivery.has_value()) {
     tell_at(f, "transitions", "the transition names another delivery");
   }
   if (table_ == nullptr) return;
   auto& at = f.item_id.empty() ? now_ : items_.try_emplace(f.item_id, position{initial_, 0}).first->second;
+  if (!f.item_id.empty()) {
+    --items_by_state_[at.state];
+    ++items_by_state_[f.to];
+  }
   if (f.from != at.state)
     tell_at(f, "transitions", "it moves from " + quoted(f.from) + " while the state was " + quoted(at.state));
   if (f.version != at.version + 1)
@@ -182,6 +213,8 @@ void operation_checker::check_move(const verify_fact& f) {
   const auto who = transition::parse_actor_kind(f.actor_kind);
   if (move == nullptr || move->to != f.to) {
     tell_at(f, "transitions", "the table has no move from " + quoted(f.from) + " by " + quoted(f.event) + " to " + quoted(f.to));
+  } else if (by_rule) {
+    // The rule is its permission.
   } else if (!who || (!move->permits(*who) &&
                       !(*who == transition::actor_kind::operator_ && move->permits(transition::actor_kind::client)))) {
     tell_at(f, "transitions", "the table does not allow " + quoted(f.event) + " to a " + f.actor_kind);
@@ -230,6 +263,8 @@ std::optional<sha256_digest> operation_checker::recompute(const verify_fact& f) 
     d.secret = f.secret;
     d.answer_status = static_cast<int>(f.answer_status);
     if (f.has_transition) d.move = move_of(f);
+    // A parked delivery tells what was decided when it was parked, and then nothing was of its items.
+    if (f.delivery_operation) d.items = f.delivery_items;
     return fact_digest(f.operation, delivery_fact(d));
   }
   if (f.kind == kind_workflow) {
@@ -264,6 +299,26 @@ std::optional<sha256_digest> operation_checker::recompute(const verify_fact& f) 
     c.metadata = metadata ? std::string_view(*metadata) : std::string_view(y.metadata);
     c.intent = y.intent;
     return fact_digest(f.operation, correction_fact(c));
+  }
+  if (f.kind == kind_item) {
+    if (!f.delivery) return std::nullopt;
+    item_moved i;
+    i.sequence = f.sequence;
+    i.at = f.at;
+    i.provider = f.actor;
+    i.delivery = *f.delivery;
+    i.move = move_of(f);
+    return fact_digest(f.operation, item_fact(i));
+  }
+  if (f.kind == kind_items) {
+    items_moved i;
+    i.sequence = f.sequence;
+    i.at = f.at;
+    i.who = transition::parse_actor_kind(f.actor_kind).value_or(transition::actor_kind::provider);
+    i.actor = f.actor;
+    i.delivery = f.delivery;
+    i.move = move_of(f);
+    return fact_digest(f.operation, items_fact(i));
   }
   if (f.kind == kind_payload_access) {
     payload_seen p;

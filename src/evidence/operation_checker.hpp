@@ -3,6 +3,7 @@
 
 #include "recibo/evidence/audit_chain.hpp"
 #include "recibo/storage/reads_verify.hpp"
+#include "recibo/transition/decide.hpp"
 #include "recibo/transition/workflow.hpp"
 
 #include <cstdint>
@@ -24,6 +25,8 @@ class operation_checker {
   // All that is given outlives it.
   operation_checker(const storage::verify_operation& o, table_finder tables, const storage::horizon& oldest, teller tell);
 
+  // Before the facts: the items of the operation, which its rules are about.
+  void begin(const std::vector<storage::verify_item>& items);
   // The audit rows in the order of their sequence; then, once, the end. `items` are those of the operation.
   void next(const storage::verify_fact& f);
   void finish(const std::vector<storage::verify_item>& items);
@@ -43,6 +46,8 @@ class operation_checker {
   void check_event(const storage::verify_fact& f);
   void check_workflow_change(const storage::verify_fact& f);
   void check_correction(const storage::verify_fact& f);
+  void check_item(const storage::verify_fact& f);
+  void check_items(const storage::verify_fact& f);
   void check_move(const storage::verify_fact& f);
   void check_outbox(const storage::verify_fact& f);
   void follow_chain(const storage::verify_fact& f, const std::optional<sha256_digest>& recomputed);
@@ -61,6 +66,7 @@ class operation_checker {
   bool chain_broken_ = false;
   position now_;
   std::map<std::string, position> items_;
+  transition::item_counts items_by_state_;
   std::optional<sys_micros> accepted_at_;
   std::int64_t retired_ = 0, corrected_ = 0;
 };

@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 8> reason_words{
     "signature_missing",   "signature_mismatch", "signature_repeated", "timestamp_missing",
     "timestamp_malformed", "timestamp_stale",    "content_missing",    "other",
 };
+constexpr std::array<std::string_view, 2> sequence_words{"overruled", "doubted"};
 constexpr std::array<std::string_view, 4> stage_words{"verify", "queue", "commit", "total"};
 constexpr std::array<std::string_view, 5> connection_states{"idle", "busy", "connecting", "waiting", "writer"};
 constexpr std::array<std::string_view, 13> refusal_words{
@@ -72,6 +73,7 @@ auto* find(Map& in, std::string_view name) noexcept {
 struct provider_series {
   std::array<Counter*, disposition_words.size()> callbacks{};
   std::array<Counter*, reason_words.size()> failures{};
+  std::array<Counter*, sequence_words.size()> sequences{};
   std::array<Histogram*, stage_words.size()> stages{};
   by_name<Gauge*> operations, secrets;
 };
@@ -102,6 +104,10 @@ struct metrics::impl {
                                   .Name("recibo_signature_failures_total")
                                   .Help("Callbacks whose signature did not verify, by reason")
                                   .Register(registry);
+  Family<Counter>& sequences = prometheus::BuildCounter()
+                                   .Name("recibo_sequence_decisions_total")
+                                   .Help("Callbacks whose sequence overruled a move of the table, or was not believed")
+                                   .Register(registry);
   Family<Gauge>& last_used = prometheus::BuildGauge()
                                  .Name("recibo_secret_last_used_seconds")
                                  .Help("Unix time when a secret last verified a delivery in this process, 0 before the first")
@@ -168,6 +174,9 @@ struct metrics::impl {
     }
     for (std::size_t i = 0; i < reason_words.size(); ++i) {
       series.failures[i] = &failures.Add({{"provider", one.name}, {"reason", std::string(reason_words[i])}});
+    }
+    for (std::size_t i = 0; i < sequence_words.size(); ++i) {
+      series.sequences[i] = &sequences.Add({{"provider", one.name}, {"decision", std::string(sequence_words[i])}});
     }
     for (std::size_t i = 0; i < stage_words.size(); ++i) {
       series.stages[i] = &seconds.Add({{"provider", one.name}, {"stage", std::string(stage_words[i])}}, seconds_buckets);
@@ -242,6 +251,13 @@ void metrics::signature_failure(std::string_view provider, std::string_view reas
   if (const auto* series = find(impl_->providers, provider)) {
     series->failures[std::min(index_of(reason_words, reason), reason_words.size() - 1)]->Increment();
   }
+}
+
+void metrics::sequence_decision(std::string_view provider, std::string_view decision) noexcept {
+  const std::shared_lock guard(impl_->lock);
+  const auto* series = find(impl_->providers, provider);
+  const std::size_t at = index_of(sequence_words, decision);
+  if (series && at < sequence_words.size()) series->sequences[at]->Increment();
 }
 
 void metrics::secret_used(std::string_view provider, std::string_view secret, sys_micros at) noexcept {

@@ -18,9 +18,30 @@ void append_member(std::string& json, std::string_view name, std::string_view va
 }
 
 struct told {
-  std::string_view delivery_id, request_id, state, detail, trace_id;
+  std::string_view delivery_id, request_id, state, detail, trace_id, items;
   disposition word = disposition::applied;
+  const std::vector<record::outcome>* events = nullptr;  // of one request; nullptr: it is one callback
 };
+
+// Of one event among several.
+void append_event(std::string& json, const record::outcome& of) {
+  json += '{';
+  const auto start = json.size();
+  const auto member = [&](std::string_view name, std::string_view value) {
+    if (value.empty()) return;
+    if (json.size() > start) json += ',';
+    append_json_string(json, name);
+    json += ':';
+    append_json_string(json, value);
+  };
+  if (!of.delivery.is_nil()) member("delivery_id", to_string(of.delivery));
+  member("request_id", of.request_id);
+  member("disposition", transition::to_string(of.disposition));
+  member("state", of.state);
+  member("detail", of.detail);
+  if (!of.items.empty()) json.append(",\"items\":").append(of.items);
+  json += '}';
+}
 
 std::string contract_body(const told& of) {
   std::string json = "{";
@@ -28,6 +49,15 @@ std::string contract_body(const told& of) {
   append_member(json, "request_id", of.request_id);
   append_member(json, "disposition", transition::to_string(of.word));
   append_member(json, "state", of.state);
+  if (!of.items.empty()) json.append(",\"items\":").append(of.items);
+  if (of.events) {
+    json += ",\"events\":[";
+    for (const auto& e : *of.events) {
+      if (&e != of.events->data()) json += ',';
+      append_event(json, e);
+    }
+    json += ']';
+  }
   return json + '}';
 }
 
@@ -73,14 +103,15 @@ http::response write(const told& of, const config::answer_shape& shape, const co
 
 http::response answer(const record::outcome& what, const config::answers& how, std::string_view trace_id) {
   const std::string delivery = what.delivery.is_nil() ? std::string() : to_string(what.delivery);
-  const told of{delivery, what.request_id, what.state, what.detail, trace_id, what.disposition};
+  const told of{delivery, what.request_id, what.state,       what.detail,
+                trace_id, what.items,      what.disposition, what.parts.empty() ? nullptr : &what.parts};
   http::response out = write(of, {what.status, what.body}, how);
   if (what.replayed) out.headers.emplace_back("Idempotent-Replayed", "true");
   return out;
 }
 
 http::response answer_ignored(std::string_view request_id, const config::answers& how, std::string_view trace_id) {
-  const told of{{}, request_id, {}, {}, trace_id, disposition::ignored};
+  const told of{{}, request_id, {}, {}, trace_id, {}, disposition::ignored, nullptr};
   return write(of, config::shape_of(how, disposition::ignored), how);
 }
 

@@ -93,7 +93,8 @@ class composer {
     }
     // Last, because a part of the key may be one of the fields above, and then it is what that field says.
     auto given = what_.key.begin();
-    for (const config::source& one : at.idempotency_key) {
+    for (const config::source& part : at.idempotency_key) {
+      const auto one = within_first(part);
       if (has(one)) continue;
       put(one, json(given != what_.key.end() ? *given++ : made_up_id(at_)));
     }
@@ -112,7 +113,7 @@ class composer {
     if (!text.empty()) put_first(field, to, json(text));
   }
   void put_first(const char* field, const config::sources& to, const json& value) {
-    if (!to.empty()) return put(to.front(), value);
+    if (!to.empty()) return put(within_first(to.front()), value);
     if (!what_.body) problem_ = wrong(std::string(field) + ": this provider's callbacks have no place for it");
   }
 
@@ -122,6 +123,12 @@ class composer {
     const auto at = put_.find({s.from, s.name});
     if (at == put_.end()) return false;
     return !s.then || at->second.contains(*s.then);
+  }
+
+  // Where each request carries many events, the one that is written is the first of its list.
+  config::source within_first(config::source s) const {
+    if (how_.extract.each && s.from == place::json) s.name = *how_.extract.each + "/0" + s.name;
+    return s;
   }
 
   void put(const config::source& to, const json& value) {

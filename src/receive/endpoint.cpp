@@ -159,15 +159,18 @@ boost::asio::awaitable<http::response> callbacks::handle(http::request& whole) {
     co_return shake(std::move(hands->answer), whole, from);
   }
 
-  auto& said = std::get<record::callback>(judged);
-  const known_ids known{to_string(said.id), said.request_id, said.trace_id};
-  record::work what(std::move(said));
+  auto& what = std::get<record::work>(judged);
+  const auto* single = std::get_if<record::callback>(&what);
+  const auto& first = single ? *single : std::get<record::callback_group>(what).parts.front();
+  const known_ids known{to_string(first.id), single ? first.request_id : std::string(), first.trace_id};
   auto pending = parts_.record(std::move(what), until);
   const auto outcome = co_await std::move(pending);
   parts_.counts->stage(from.name, "total", steady::now() - began);
   if (!outcome) co_return refuse_record(outcome.error(), known, from);
 
-  parts_.counts->callback(from.name, receive::counted_as(*outcome));
+  // Each event of a request is a callback.
+  if (outcome->parts.empty()) parts_.counts->callback(from.name, receive::counted_as(*outcome));
+  for (const auto& part : outcome->parts) parts_.counts->callback(from.name, receive::counted_as(part));
   auto out = answer(*outcome, from.answers, known.trace_id);
   if (out.status >= 400) {
     log::warn("callback refused", {{"provider", from.name},
@@ -205,9 +208,11 @@ boost::asio::awaitable<std::optional<verify::fetched_key>> callbacks::fetch_key(
   co_return std::nullopt;
 }
 
-std::variant<http::response, signed_handshake, record::callback> callbacks::judge(
-    http::request& whole, std::shared_ptr<const config::settings> settings, const config::provider& from,
-    const verify::fetched_key* fetched, const verify::callback_identity* meant) {
+std::variant<http::response, signed_handshake, record::work> callbacks::judge(http::request& whole,
+                                                                              std::shared_ptr<const config::settings> settings,
+                                                                              const config::provider& from,
+                                                                              const verify::fetched_key* fetched,
+                                                                              const verify::callback_identity* meant) {
   const auto began = steady::now();
   const sys_micros at = parts_.clock();
   const std::string url = public_url(*settings, from, whole);
@@ -236,28 +241,48 @@ std::variant<http::response, signed_handshake, record::callback> callbacks::judg
   auto hands = answer_signed(from, whole, *secret_name);
   if (hands && !hands->unusable) return std::move(*hands);
 
-  record::callback out;
-  if (takes_unsigned_key(from)) out.signed_digest = verify::signed_digest(from.verify, signed_part);
-  if (meant) out.request_id = meant->request_id;
-  extract(from, whole, out);
-  if (hands) out.unprocessable = std::move(hands->unusable);
-  if (out.event == "ignore" && !out.unprocessable) {
-    parts_.counts->callback(from.name, transition::to_string(transition::disposition::ignored));
-    return answer_ignored(out.request_id, from.answers, whole.trace_id);
-  }
-  out.settings = std::move(settings);
-  out.provider = &from;
-  out.id = make_id<delivery_id>(at);
-  out.received_at = at;
-  out.peer = whole.peer;
-  out.trace_id = whole.trace_id;
+  record::callback common;
+  if (takes_unsigned_key(from)) common.signed_digest = verify::signed_digest(from.verify, signed_part);
+  if (meant) common.request_id = meant->request_id;
+  common.settings = std::move(settings);
+  common.provider = &from;
+  common.received_at = at;
+  common.peer = whole.peer;
+  common.trace_id = whole.trace_id;
   // The URL is what verified it, where nothing is signed.
-  out.secret_name = meant && secret_name->empty() ? recorded_name(meant->secret_name) : std::move(*secret_name);
+  common.secret_name = meant && secret_name->empty() ? recorded_name(meant->secret_name) : std::move(*secret_name);
   // Nobody signs it: what PostgreSQL could not hold as text is left out rather than in the way of the callback.
-  if (const auto type = http::find_header(whole.headers, "content-type"); type && is_utf8(*type)) out.content_type = *type;
-  if (whole.method == "GET") out.content_type = "application/x-www-form-urlencoded";
-  out.body = std::move(whole.body);
-  return out;
+  if (const auto type = http::find_header(whole.headers, "content-type"); type && is_utf8(*type)) common.content_type = *type;
+  if (whole.method == "GET") common.content_type = "application/x-www-form-urlencoded";
+  std::optional<error> unusable;
+  if (hands) unusable = std::move(hands->unusable);
+  return read(whole, std::move(common), from, std::move(unusable));
+}
+
+std::variant<http::response, signed_handshake, record::work> callbacks::read(http::request& whole, record::callback common,
+                                                                             const config::provider& from,
+                                                                             std::optional<error> unusable) {
+  const auto ignored = [](const record::callback& c) { return c.event == "ignore" && !c.unprocessable; };
+  const auto ignore = [&](const std::string& request_id) {
+    parts_.counts->callback(from.name, transition::to_string(transition::disposition::ignored));
+    return answer_ignored(request_id, from.answers, whole.trace_id);
+  };
+  if (!from.extract.each) {
+    extract(from, whole, common);
+    if (unusable) common.unprocessable = std::move(unusable);
+    if (ignored(common)) return ignore(common.request_id);
+    common.id = make_id<delivery_id>(common.received_at);
+    common.body = std::move(whole.body);
+    return record::work(std::move(common));
+  }
+  record::callback_group group;
+  group.parts = extract_each(from, whole, common);
+  if (unusable)
+    for (auto& part : group.parts) part.unprocessable = unusable;
+  if (std::all_of(group.parts.begin(), group.parts.end(), ignored)) return ignore({});
+  group.body = std::move(whole.body);
+  group.content_type = std::move(common.content_type);
+  return record::work(std::move(group));
 }
 
 http::response callbacks::shake(http::response told, const http::request& whole, const config::provider& from) {

@@ -1,12 +1,10 @@
 #include "recibo/receive/extract.hpp"
 
-#include "recibo/core/json.hpp"
-#include "recibo/core/utf8.hpp"
-
+#include "extract_items.hpp"
 #include "sources.hpp"
+#include "values.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace recibo::receive {
@@ -16,10 +14,6 @@ namespace {
 constexpr std::size_t key_bytes_max = 1024;
 
 using verify::pointed_value;
-
-bool is_blank(std::string_view text) noexcept {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); });
-}
 
 // Equal amounts have one text here: "19.90" and "19.9", "-0.00" and "0".
 std::string normalised(const decimal& amount) {
@@ -37,11 +31,14 @@ std::string normalised(const decimal& amount) {
 
 class extraction {
  public:
-  extraction(const config::provider& how, const http::request& from, record::callback& out)
-      : how_(how), out_(out), sources_(how.extract, from) {}
+  // `element`: one of many events in the body, and which; nullptr: the body is one.
+  extraction(const config::provider& how, const http::request& from, record::callback& out, const json_value* element = nullptr,
+             std::size_t index = 0)
+      : how_(how), out_(out), body_(from.body), element_(element), index_(index), sources_(how.extract, from, element) {}
 
   void run() {
     if (sources_.broken()) fault({permanent::malformed_json, "body: " + sources_.broken()->detail});
+    items();
     event();
     identity();
     key();
@@ -49,6 +46,7 @@ class extraction {
     sequence();
     money();
     result_object();
+    settle_items();
     if (out_.event == "ignore" && !sources_.broken()) out_.unprocessable.reset();
   }
 
@@ -67,6 +65,12 @@ class extraction {
     if (out_.named_instead || !out_.unproven_references.empty()) {
       bytes.add(out_.named_instead);
       for (const std::string& reference : out_.unproven_references) bytes.add(reference);
+    }
+    // Nothing is added for callbacks without items, so that their digests are what they were.
+    for (const auto& i : out_.items) {
+      bytes.add(i.item_id).add(i.event_raw).add(i.result);
+      bytes.add(i.occurred_at ? std::optional(to_rfc3339(*i.occurred_at)) : std::nullopt);
+      bytes.add(i.sequence ? std::optional(std::to_string(*i.sequence)) : std::nullopt);
     }
     return sha256(bytes.bytes());
   }
@@ -107,7 +111,35 @@ class extraction {
     return std::move(found->text);
   }
 
+  void items() {
+    const auto& rule = how_.extract.items;
+    if (!rule || sources_.broken()) return;
+    recibo::result<json_value> body = json_value();
+    if (element_ == nullptr) body = parse_json(body_);
+    if (!body) return fault({permanent::malformed_json, "body: " + body.error().detail});
+    auto items = extract_items(how_, element_ ? *element_ : *body);
+    if (!items) return fault(std::move(items.error()));
+    out_.items = std::move(*items);
+  }
+
+  // Where only items are spoken of and none of them can be understood, nothing of the callback can.
+  void settle_items() {
+    if (out_.items.empty() || !out_.event_raw.empty()) return;
+    const auto good = [](const auto& i) { return i.understood(); };
+    if (std::none_of(out_.items.begin(), out_.items.end(), good)) {
+      for (const auto& i : out_.items) {
+        if (i.unprocessable) return fault({i.unprocessable->code, "items: " + i.unprocessable->detail});
+      }
+      out_.event_raw = out_.items.front().event_raw;
+      return;
+    }
+    const auto ignored = [](const auto& i) { return i.event == "ignore"; };
+    if (std::all_of(out_.items.begin(), out_.items.end(), ignored)) out_.event = "ignore";
+  }
+
   void event() {
+    // A body about one item says what happened to that item.
+    if (!out_.items.empty() && !how_.extract.items->each) return;
     for (const config::source& one : how_.extract.event) {
       auto word = identifier(one, "event");
       if (!word) continue;
@@ -116,7 +148,7 @@ class extraction {
       if (const auto mapped = how_.events.find(out_.event_raw); mapped != how_.events.end()) out_.event = mapped->second;
       return;
     }
-    fault({permanent::missing_field, "event: absent or blank"});
+    if (out_.items.empty()) fault({permanent::missing_field, "event: absent or blank"});
   }
 
   void identity() {
@@ -170,6 +202,7 @@ class extraction {
       if (!shown.empty()) shown += " / ";
       shown += *part;
     }
+    if (element_ != nullptr) add_index(bytes, covered, shown);
     if (bytes.bytes().size() > key_bytes_max)
       return fault({permanent::malformed_field, "idempotency_key: its parts are longer than 1024 bytes together"});
     if (out_.signed_digest) out_.signed_digest = sha256(covered.add(binary(*out_.signed_digest)).bytes());
@@ -177,40 +210,34 @@ class extraction {
     out_.key_text = std::move(shown);
   }
 
+  // What names the request names each of its events only with its place there; a resend has them in the same places.
+  void add_index(canonical& bytes, canonical& covered, std::string& shown) const {
+    const auto& key = how_.extract.idempotency_key;
+    const bool within =
+        std::any_of(key.begin(), key.end(), [](const config::source& s) { return s.from == config::source::place::json; });
+    covered.add_number(static_cast<std::int64_t>(index_));
+    if (within) return;
+    bytes.add(std::to_string(index_));
+    shown += " / " + std::to_string(index_);
+  }
+
   void occurred_at() {
     for (const config::source& one : how_.extract.occurred_at) {
       const auto found = scalar(one, "occurred_at");
       if (!found) continue;
-      const auto at = instant(*found, one.format.value_or(verify::timestamp_format::rfc3339));
+      const auto at = read_instant(*found, one.format.value_or(verify::timestamp_format::rfc3339));
       if (!at) return malformed("occurred_at", at.error().detail);
       out_.occurred_at = *at;
       return;
     }
   }
 
-  static recibo::result<sys_micros> instant(const pointed_value& from, verify::timestamp_format format) {
-    switch (format) {
-      case verify::timestamp_format::rfc3339:
-        if (from.kind == json_value::kind::string) return parse_rfc3339(from.text);
-        return error(permanent::malformed_field, "a time is a text in RFC 3339");
-      case verify::timestamp_format::unix_s: return parse_unix_seconds(from.text);
-      case verify::timestamp_format::unix_ms: return parse_unix_millis(from.text);
-      case verify::timestamp_format::unix_any: break;
-    }
-    return error(permanent::malformed_field, "no unit is configured for this time");
-  }
-
   void sequence() {
     const auto found = first_scalar(how_.extract.sequence, "sequence");
     if (!found) return;
-    std::int64_t number = 0;
-    const char* const end = found->text.data() + found->text.size();
-    const bool digits =
-        !found->text.empty() && std::all_of(found->text.begin(), found->text.end(), [](char c) { return c >= '0' && c <= '9'; });
-    const auto read = std::from_chars(found->text.data(), end, number);
-    if (!digits || read.ec != std::errc() || read.ptr != end)
-      return malformed("sequence", "not an integer from 0 to 9223372036854775807");
-    out_.sequence = number;
+    const auto number = read_sequence(found->text);
+    if (!number) return malformed("sequence", number.error().detail);
+    out_.sequence = *number;
   }
 
   void money() {
@@ -248,50 +275,82 @@ class extraction {
 
   void result_object() {
     if (how_.extract.result.empty()) return;
-    std::string json = "{";
+    result_text text;
     for (const auto& [name, from] : how_.extract.result) {
       const std::string what = "result." + name;
       const auto found = read(from, what);
-      if (!found) continue;
-      if (json.size() > 1) json += ',';
-      append_json_string(json, name);
-      json += ':';
-      if (!append_value(json, *found)) return malformed(what, "longer than 4096 bytes, or no text in UTF-8 without U+0000");
+      if (found && !text.add(name, *found)) return malformed(what, "longer than 4096 bytes, or no text in UTF-8 without U+0000");
     }
-    json += '}';
-    // Sorted names and one spelling, so that the same result has the same bytes.
-    auto one_text = canonical_json(json);
-    if (!one_text || one_text->size() > result_max)
-      return malformed("result", "longer than 4096 bytes, or a number of too many digits");
-    out_.result = std::move(*one_text);
-  }
-
-  static bool append_value(std::string& json, const pointed_value& found) {
-    if (found.text.size() > result_max) return false;
-    switch (found.kind) {
-      case json_value::kind::string:
-        // A header or form field may hold any bytes.
-        if (!is_utf8(found.text) || found.text.find('\0') != std::string::npos) return false;
-        append_json_string(json, found.text);
-        return true;
-      case json_value::kind::object:
-      case json_value::kind::array:
-        if (found.text.empty()) return false;  // beyond the bound of the reader
-        break;
-      case json_value::kind::null:
-      case json_value::kind::boolean:
-      case json_value::kind::number: break;
-    }
-    json += found.text;
-    return true;
+    auto whole = text.take();
+    if (!whole) return malformed("result", whole.error().detail);
+    out_.result = std::move(*whole);
   }
 
   const config::provider& how_;
   record::callback& out_;
+  std::string_view body_;
+  const json_value* element_;
+  std::size_t index_;
   source_reader sources_;
 };
 
+record::callback common_part(const record::callback& whole, const http::request& from) {
+  record::callback out;
+  out.settings = whole.settings;
+  out.provider = whole.provider;
+  out.received_at = whole.received_at;
+  out.id = make_id<delivery_id>(whole.received_at);
+  out.peer = whole.peer;
+  out.trace_id = whole.trace_id;
+  out.secret_name = whole.secret_name;
+  out.signed_digest = whole.signed_digest;
+  out.request_id = whole.request_id;
+  out.body_digest = whole.body_digest;
+  out.content_digest = sha256(from.body);
+  return out;
+}
+
+std::vector<record::callback> unprocessable_whole(const record::callback& whole, const http::request& from, error why) {
+  std::vector<record::callback> out;
+  auto& only = out.emplace_back(common_part(whole, from));
+  only.body_digest = only.content_digest;
+  only.unprocessable = std::move(why);
+  return out;
+}
+
 }  // namespace
+
+std::vector<record::callback> extract_each(const config::provider& how, const http::request& from,
+                                           const record::callback& whole) {
+  const auto body = parse_json(from.body);
+  if (!body) return unprocessable_whole(whole, from, {permanent::malformed_json, "body: " + body.error().detail});
+  const auto* list = find_pointer(*body, *how.extract.each);
+  const bool one = list != nullptr && list->is(json_value::kind::object);
+  if (list == nullptr || (!one && !list->is(json_value::kind::array)))
+    return unprocessable_whole(whole, from, {permanent::missing_field, "each: there is no list of events"});
+  const std::size_t count = one ? 1 : list->elements.size();
+  if (count > record::events_in_request_max) {
+    const auto most = std::to_string(record::events_in_request_max);
+    return unprocessable_whole(whole, from, {permanent::malformed_field, "each: more than " + most + " events"});
+  }
+  std::vector<record::callback> out;
+  out.reserve(count);
+  const auto digest = sha256(from.body);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& element = one ? *list : list->elements[i];
+    auto& part = out.emplace_back(common_part(whole, from));
+    part.body_digest = digest;
+    extraction work(how, from, part, &element, i);
+    work.run();
+    if (part.unprocessable) continue;
+    if (how.content == config::content_rule::fields) {
+      part.content_digest = work.content();
+    } else if (const auto text = canonical_json(element)) {
+      part.content_digest = sha256(*text);
+    }
+  }
+  return out;
+}
 
 void extract(const config::provider& how, const http::request& from, record::callback& out) {
   out.body_digest = sha256(from.body);

@@ -1,6 +1,7 @@
 #include "sources.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace recibo::receive {
 namespace {
@@ -30,9 +31,63 @@ value field_of(const std::optional<std::vector<std::pair<std::string, std::strin
   return std::optional(pointed_value{json_value::kind::string, *found});
 }
 
+// What `then` looks for in a text that is JSON itself.
+value look_within(const pointed_value& outer, const std::string& pointer, std::string_view what) {
+  if (outer.kind != json_value::kind::string) return malformed(what, "a text that holds JSON is wanted here");
+  const std::string_view pointers[] = {pointer};
+  const auto inner = verify::read_json(outer.text, pointers);
+  if (inner.broken) return error(permanent::malformed_json, std::string(what) + ": the text within: " + inner.broken->detail);
+  return present(inner.values.front());
+}
+
+// As verify::read_json keeps values.
+pointed_value pointed(const json_value& found) {
+  switch (found.type) {
+    case json_value::kind::null: return {found.type, "null"};
+    case json_value::kind::boolean: return {found.type, found.boolean ? "true" : "false"};
+    case json_value::kind::number:
+    case json_value::kind::string: return {found.type, found.text};
+    case json_value::kind::array:
+    case json_value::kind::object: break;
+  }
+  auto text = canonical_json(found);
+  if (!text || text->size() > verify::json_container_max) return {found.type, {}};
+  return {found.type, std::move(*text)};
+}
+
 }  // namespace
 
-source_reader::source_reader(const config::extract& how, const http::request& from) : request_(from) {
+const json_value* find_pointer(const json_value& within, std::string_view pointer) noexcept {
+  const json_value* at = &within;
+  while (at != nullptr && !pointer.empty()) {
+    pointer.remove_prefix(1);
+    const auto token = pointer.substr(0, pointer.find('/'));
+    pointer.remove_prefix(token.size());
+    if (at->is(json_value::kind::array)) {
+      std::size_t index = 0;
+      const auto read = std::from_chars(token.data(), token.data() + token.size(), index);
+      const bool canonical =
+          read.ec == std::errc() && read.ptr == token.data() + token.size() && (token.size() == 1 || token[0] != '0');
+      at = canonical && index < at->elements.size() ? &at->elements[index] : nullptr;
+      continue;
+    }
+    const auto member = std::find_if(at->members.begin(), at->members.end(),
+                                     [&](const json_member& m) { return json_pointer_token(m.name) == token; });
+    at = member == at->members.end() ? nullptr : &member->value;
+  }
+  return at;
+}
+
+value read_element(const json_value& element, const config::source& from, std::string_view what) {
+  const auto* found = find_pointer(element, from.name);
+  if (found == nullptr || found->is(json_value::kind::null)) return std::optional<pointed_value>();
+  if (from.then) return look_within(pointed(*found), *from.then, what);
+  return std::optional(pointed(*found));
+}
+
+source_reader::source_reader(const config::extract& how, const http::request& from, const json_value* element)
+    : request_(from), element_(element) {
+  if (element_ != nullptr) return;
   const auto want = [&](const config::source& one) {
     if (one.from == config::source::place::json) pointers_.push_back(one.name);
   };
@@ -56,6 +111,10 @@ value source_reader::read_header(const std::string& name, std::string_view what)
 value source_reader::read_place(const config::source& from, std::string_view what) {
   switch (from.from) {
     case config::source::place::json: {
+      if (element_ != nullptr) {
+        const auto* found = find_pointer(*element_, from.name);
+        return found ? present(pointed(*found)) : std::optional<pointed_value>();
+      }
       const auto at = std::find(pointers_.begin(), pointers_.end(), std::string_view(from.name));
       if (at == pointers_.end()) return std::optional<pointed_value>();
       return present(json_.values[static_cast<std::size_t>(at - pointers_.begin())]);
@@ -74,11 +133,7 @@ value source_reader::read_place(const config::source& from, std::string_view wha
 value source_reader::read(const config::source& from, std::string_view what) {
   value outer = read_place(from, what);
   if (!outer || !*outer || !from.then) return outer;
-  if ((*outer)->kind != json_value::kind::string) return malformed(what, "a text that holds JSON is wanted here");
-  const std::string_view pointers[] = {*from.then};
-  const auto inner = verify::read_json((*outer)->text, pointers);
-  if (inner.broken) return error(permanent::malformed_json, std::string(what) + ": the text within: " + inner.broken->detail);
-  return present(inner.values.front());
+  return look_within(**outer, *from.then, what);
 }
 
 }  // namespace recibo::receive

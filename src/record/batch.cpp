@@ -1,6 +1,7 @@
 #include "batch.hpp"
 
 #include "recibo/evidence/facts.hpp"
+#include "recibo/observe/metrics.hpp"
 
 #include <cassert>
 
@@ -16,6 +17,8 @@ void batch::decide(sys_micros at) {
     const auto& w = *works_[i];
     if (const auto* c = std::get_if<callback>(&w)) {
       decide_callback(*c, v);
+    } else if (const auto* g = std::get_if<callback_group>(&w)) {
+      decide_group(*g, v);
     } else if (const auto* r = std::get_if<registration>(&w)) {
       decide_registration(*r, v);
     } else if (const auto* e = std::get_if<event>(&w)) {
@@ -90,7 +93,9 @@ void batch::learn(const std::vector<std::string>& references, operation_in_hand&
 
 void batch::append_writes(storage::checked_pipeline& to) { std::move(writes_).append_to(to, found_, at_); }
 
-void batch::committed() {
+void batch::committed(observe::metrics* counts) {
+  if (counts)
+    for (const auto& [provider, decision] : sequence_decisions_) counts->sequence_decision(provider, decision);
   for (const auto& [key, table] : writes_.new_workflows) workflows_.mark_stored(key);
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "found.hpp"
+#include "items_text.hpp"
 #include "plan.hpp"
 #include "recibo/evidence/audit_chain.hpp"
 #include "recibo/record/work.hpp"
@@ -23,6 +24,8 @@
 
 namespace recibo::record {
 
+transition::news news_of(const callback& c);
+
 class batch final : public plan {
  public:
   // `works` in order of arrival; they must outlive the batch. `careful`: a retry after a lost race, which also looks
@@ -37,13 +40,29 @@ class batch final : public plan {
   }
   void decide(sys_micros at) override;
   void append_writes(storage::checked_pipeline& to) override;
-  void committed() override;
+  void committed(observe::metrics* counts) override;
   const std::vector<verdict>& verdicts() const noexcept override { return verdicts_; }
 
  private:
   const transition::workflow& table_of(operation_in_hand& o, const config::settings& settings);
 
   void decide_callback(const callback& c, verdict& v);
+  // Whether it can be decided now, without trying: nothing is changed.
+  enum class readiness {
+    ready,
+    busy,    // somebody else holds what it needs
+    absent,  // it has to be parked
+  };
+  readiness readiness_of(const callback& c);
+  void decide_group(const callback_group& g, verdict& v);
+  struct group_step {
+    std::size_t part = 0;
+    bool contradicts = false;  // others of the request
+  };
+  std::vector<group_step> order_of_group(const callback_group& g);
+  std::string subject_text(const callback& c);
+  // Where the body of a delivery is kept: with it, or with the first of its request.
+  delivery_id keep_payload(const callback& c);
   // What the table and the key say of it as things stand; changes nothing.
   transition::decision judge(const callback& c, operation_in_hand& o);
   // Who holds its key, or, where the signature does not cover the key, what the signature covers; nullptr: nobody.
@@ -56,6 +75,7 @@ class batch final : public plan {
   // `waited`: it was parked, and its delivery is on record already.
   void decide_known(const callback& c, operation_in_hand& o, verdict& v, const storage::parked_row* waited);
   void decide_failed(const callback& c, verdict& v);
+  void decide_failed_part(const callback& c, verdict& v);
   void decide_unmatched(const callback& c, verdict& v);
   // `unmatched: register`.
   void decide_unregistered(const callback& c, verdict& v, bool of_another_provider);
@@ -65,6 +85,7 @@ class batch final : public plan {
                        const storage::parked_row* waited);
   void decide_registration(const registration& r, verdict& v);
   void decide_event(const event& e, verdict& v);
+  void record_event(const event& e, operation_in_hand& o, item_in_hand* item, const transition::move& taken);
   void decide_payload_access(const payload_access& p, verdict& v);
   void decide_rematch(const rematch& r, verdict& v);
   void decide_workflow_change(const workflow_change& w, verdict& v);
@@ -86,15 +107,54 @@ class batch final : public plan {
   std::optional<std::string> taken_reference(const std::vector<std::string>& references, const operation_in_hand& o) const;
   void learn(const std::vector<std::string>& references, operation_in_hand& o);
 
+  // Moves of one item, decided and not yet recorded.
+  struct item_step {
+    item_in_hand* item = nullptr;
+    const transition::move* taken = nullptr;
+    const item_news* said = nullptr;
+  };
+  struct items_decision {
+    std::vector<item_result> results;  // one for each item, in the order in which they are spoken of first
+    std::vector<item_step> steps;
+  };
+  // A callback that speaks of items, whose key nobody holds and which may be believed as a whole.
+  void decide_items(const callback& c, operation_in_hand& o, verdict& v, const storage::parked_row* waited);
+  items_decision decide_each_item(const callback& c, operation_in_hand& o);
+  // `said`: all that the callback says of the item.
+  item_result decide_item(const callback& c, operation_in_hand& o, const std::vector<const item_news*>& said,
+                          std::vector<item_step>& steps);
+  item_in_hand& add_item(operation_in_hand& o, const std::string& item_id);
+  void move_item(operation_in_hand& o, item_in_hand& item, const transition::move& taken);
+  void record_item_step(const callback& c, operation_in_hand& o, const item_step& step);
+  // The fact and the transition of one move that a callback about items made; `item_id` is empty for the operation.
+  void record_step(const callback& c, operation_in_hand& o, const transition::move& taken, std::int32_t version,
+                   const std::string& item_id, const std::string& result);
+  // Which items somebody has to look at.
+  void mark_items(const callback& c, operation_in_hand& o, const std::vector<item_result>& results);
+  // What could not be understood waits for a replay.
+  void keep_failed_items(const callback& c, const std::vector<item_result>& results, int status);
+  // Moves the operation when a rule of its workflow says so; `by` is who moved the item.
+  struct mover {
+    transition::actor_kind who;
+    std::string_view actor;
+    std::optional<delivery_id> delivery;
+  };
+  void move_by_items(operation_in_hand& o, const config::settings& settings, const mover& by);
+  void take_own_move(const callback& c, operation_in_hand& o, const transition::move& taken);
+  void note(const callback& c, const transition::decision& d);
+
   // Writers of single facts. Each moves the operation's chain, sequence and revision on.
-  void record_delivery(const callback& c, operation_in_hand& o, std::string_view disposition, int status, delivery_id payload,
-                       const transition::move* taken, const storage::parked_row* waited);
+  // `payload`: of an earlier delivery with the same bytes; nullopt: it is kept.
+  void record_delivery(const callback& c, operation_in_hand& o, std::string_view disposition, int status,
+                       std::optional<delivery_id> payload, const transition::move* taken, const storage::parked_row* waited,
+                       std::string_view items = {});
+  // `item`: what it is about, and its state; nullptr: the operation.
   void open_review(const callback& c, operation_in_hand& o, std::string_view kind, const storage::key_row* first,
-                   std::string detail);
+                   std::string detail, const item_result* item = nullptr);
   std::int32_t notify(const config::settings& settings, operation_in_hand& o, std::string_view type);
   void append_audit(operation_in_hand& o, const evidence::audit_fact& fact, const std::optional<delivery_id>& delivery);
   void claim_key(const callback& c, operation_in_hand& o, transition::disposition d, int status,
-                 const std::optional<std::string>& body);
+                 const std::optional<std::string>& body, const storage::parked_row* waited, std::string items = {});
   outcome outcome_of(const operation_in_hand& o) const;
 
   std::vector<const work*> works_;
@@ -103,6 +163,15 @@ class batch final : public plan {
   sys_micros at_{};
   found found_;
   std::deque<callback> parked_callbacks_;
+  // The request whose events are being decided; nullptr: it is one callback.
+  const callback_group* group_ = nullptr;
+  std::optional<delivery_id> group_payload_;
+  // A failed callback was counted for this request; some part of it is one; the part in hand contradicts others.
+  bool group_failed_ = false, any_part_failed_ = false, contradicts_ = false;
+  // The last fact that a review was notified with: one fact has one notification for each destination.
+  std::optional<std::pair<operation_id, std::int32_t>> review_notified_;
+  // Providers whose sequence overruled the table, or was not believed; counted once it is committed.
+  std::vector<std::pair<std::string, std::string_view>> sequence_decisions_;
   writes writes_;
 };
 

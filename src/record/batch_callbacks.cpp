@@ -11,6 +11,29 @@ namespace recibo::record {
 
 using transition::disposition;
 
+transition::subject batch::subject_of(const operation_in_hand& o) {
+  transition::subject now;
+  now.state = o.row.state;
+  now.watermark_at = o.row.watermark_at;
+  now.watermark_sequence = o.row.watermark_sequence;
+  if (o.row.amount) now.amount = decimal{*o.row.amount};
+  now.currency = o.row.currency;
+  now.account = o.row.account;
+  return now;
+}
+
+transition::news news_of(const callback& c) {
+  transition::news said;
+  said.event = c.event;
+  said.occurred_at = transition::believable(c.occurred_at, c.received_at);
+  said.sequence = c.sequence;
+  said.amount = c.amount;
+  said.currency = c.currency;
+  said.account = c.account;
+  said.content_digest = c.content_digest;
+  return said;
+}
+
 storage::delivery_row delivery_of(const callback& c) {
   storage::delivery_row d;
   d.id = c.id;
@@ -28,7 +51,7 @@ storage::delivery_row delivery_of(const callback& c) {
 }
 
 void batch::decide_callback(const callback& c, verdict& v) {
-  if (c.unprocessable || c.event.empty()) return decide_failed(c, v);
+  if (!c.understood()) return decide_failed(c, v);
 
   auto* o = found_.find_for(c);
   if (!o) return decide_unmatched(c, v);
@@ -43,7 +66,8 @@ void batch::decide_callback(const callback& c, verdict& v) {
     v.is = verdict::kind::busy;
     return;
   }
-  if (found_.any_failed) writes_.understood.push_back({c.provider->name, c.body_digest});
+  const bool all_understood = group_ ? !any_part_failed_ : !has_failed_items(c.items);
+  if (found_.any_failed && all_understood) writes_.understood.push_back({c.provider->name, c.body_digest});
   if (!learned.empty() && teaches(c, *o)) {
     learn(c.references, *o);
     // What came earlier under a reference that is only now known to be this operation's goes first.
@@ -74,17 +98,6 @@ review_in_hand* batch::conflict_of(const callback& c, operation_in_hand& o) {
   return nullptr;
 }
 
-transition::subject batch::subject_of(const operation_in_hand& o) {
-  transition::subject now;
-  now.state = o.row.state;
-  now.watermark_at = o.row.watermark_at;
-  now.watermark_sequence = o.row.watermark_sequence;
-  if (o.row.amount) now.amount = decimal{*o.row.amount};
-  now.currency = o.row.currency;
-  now.account = o.row.account;
-  return now;
-}
-
 transition::decision batch::judge(const callback& c, operation_in_hand& o) {
   std::optional<transition::claim> earlier;
   const auto* const claim = claim_of(c, o);
@@ -96,16 +109,7 @@ transition::decision batch::judge(const callback& c, operation_in_hand& o) {
     return again;
   }
   if (claim != nullptr) earlier = transition::claim{claim->content_digest};
-  transition::subject now = subject_of(o);
-  transition::news said;
-  said.event = c.event;
-  said.occurred_at = c.occurred_at;
-  said.sequence = c.sequence;
-  said.amount = c.amount;
-  said.currency = c.currency;
-  said.account = c.account;
-  said.content_digest = c.content_digest;
-  return transition::decide(table_of(o, *c.settings), now, earlier, said, c.provider->order);
+  return transition::decide(table_of(o, *c.settings), subject_of(o), earlier, news_of(c), c.provider->order);
 }
 
 bool batch::teaches(const callback& c, operation_in_hand& o) {
@@ -136,6 +140,7 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   std::string review_word(transition::to_string(decided.why_review));
   const transition::move* taken = decided.taken;
   std::string detail;
+  const auto doubt = c.items.empty() ? transition::review_kind::none : transition::against_intent(subject_of(*o), news_of(c));
   if (c.named_instead) {
     // Whoever has the URL of one operation speaks of it alone; what he says of another is nothing that either may be moved by.
     outcome_word = disposition::review;
@@ -148,22 +153,29 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
     review_word = "alias_taken";
     taken = nullptr;
     detail = "a reference in the callback belongs to another operation of this provider";
+  } else if (doubt != transition::review_kind::none) {
+    // What cannot be believed of the operation is not believed of its items.
+    outcome_word = disposition::review;
+    review_word = transition::to_string(doubt);
+    taken = nullptr;
+    detail = "a callback about items, in state '" + o->row.state + "'";
+  } else if (contradicts_ && !waited) {
+    outcome_word = disposition::review;
+    review_word = transition::to_string(transition::review_kind::contradiction);
+    taken = nullptr;
+    detail = "the events of one request contradict each other, in state '" + o->row.state + "'";
+  } else if (!c.items.empty()) {
+    return decide_items(c, *o, v, waited);
   } else if (outcome_word == disposition::review) {
     detail = "event '" + c.event + "' in state '" + o->row.state + "'";
   }
+  note(c, decided);
 
   const auto shape = config::shape_of(c.provider->answers, outcome_word);
-  if (taken) {
-    o->row.state = taken->to;
-    o->row.state_at = at_;
-    ++o->row.version;
-    if (c.occurred_at && (!o->row.watermark_at || *o->row.watermark_at < *c.occurred_at)) o->row.watermark_at = c.occurred_at;
-    if (c.sequence && (!o->row.watermark_sequence || *o->row.watermark_sequence < *c.sequence))
-      o->row.watermark_sequence = c.sequence;
-  }
-  record_delivery(c, *o, to_string(outcome_word), shape.status, c.id, taken, waited);
+  if (taken) take_own_move(c, *o, *taken);
+  record_delivery(c, *o, to_string(outcome_word), shape.status, std::nullopt, taken, waited);
   if (outcome_word == disposition::review) open_review(c, *o, review_word, nullptr, detail);
-  claim_key(c, *o, outcome_word, shape.status, shape.body);
+  claim_key(c, *o, outcome_word, shape.status, shape.body, waited);
 
   v.outcome = outcome_of(*o);
   v.outcome.disposition = outcome_word;
@@ -172,12 +184,27 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   v.outcome.body = shape.body;
 }
 
+void batch::take_own_move(const callback& c, operation_in_hand& o, const transition::move& taken) {
+  o.row.state = taken.to;
+  o.row.state_at = at_;
+  ++o.row.version;
+  const auto at = transition::believable(c.occurred_at, c.received_at);
+  if (at && (!o.row.watermark_at || *o.row.watermark_at < *at)) o.row.watermark_at = at;
+  o.row.watermark_sequence = transition::watermark_after(o.row.watermark_sequence, c.sequence);
+}
+
+void batch::note(const callback& c, const transition::decision& d) {
+  if (d.table_would_allow) sequence_decisions_.emplace_back(c.provider->name, "overruled");
+  if (d.sequence_doubted) sequence_decisions_.emplace_back(c.provider->name, "doubted");
+}
+
 void batch::decide_duplicate(const callback& c, operation_in_hand& o, storage::key_row& claim, verdict& v,
                              const storage::parked_row* waited) {
   ++claim.duplicates;
   ++writes_.repeated_keys[{o.row.id, claim.key}];
   if (waited || claim.duplicates <= duplicates_recorded_max) {
-    const auto payload = claim.body_digest == c.body_digest ? claim.delivery : c.id;
+    std::optional<delivery_id> payload;
+    if (claim.body_digest == c.body_digest) payload = claim.payload.value_or(claim.delivery);
     record_delivery(c, o, to_string(disposition::duplicate), claim.answer_status, payload, nullptr, waited);
   }
   v.outcome.disposition = transition::parse_disposition(claim.disposition).value_or(disposition::duplicate);
@@ -187,6 +214,7 @@ void batch::decide_duplicate(const callback& c, operation_in_hand& o, storage::k
   v.outcome.state = claim.state;
   v.outcome.status = claim.answer_status;
   v.outcome.body = claim.answer_body;
+  v.outcome.items = claim.answer_items.value_or("");
 }
 
 void batch::decide_conflict(const callback& c, operation_in_hand& o, const storage::key_row* claim, verdict& v,
@@ -205,116 +233,30 @@ void batch::decide_conflict(const callback& c, operation_in_hand& o, const stora
   if (known != nullptr) {
     ++known->times;
     v.outcome.delivery = known->row.delivery;
-    if (waited) record_delivery(c, o, to_string(disposition::conflict), shape.status, c.id, nullptr, waited);
+    if (waited) record_delivery(c, o, to_string(disposition::conflict), shape.status, std::nullopt, nullptr, waited);
     return;
   }
-  record_delivery(c, o, to_string(disposition::conflict), shape.status, c.id, nullptr, waited);
+  record_delivery(c, o, to_string(disposition::conflict), shape.status, std::nullopt, nullptr, waited);
   open_review(c, o, kind, claim, v.outcome.detail);
   v.outcome.delivery = c.id;
 }
 
-void batch::decide_failed(const callback& c, verdict& v) {
-  v.is = verdict::kind::decided;
-  auto& f = found_.failed[{c.provider->name, c.body_digest}];
-  if (f.row.id.is_nil()) {
-    const auto word = c.unprocessable ? disposition::unprocessable : disposition::unmapped;
-    const auto shape = config::shape_of(c.provider->answers, word);
-    f.created = true;
-    f.row.id = make_id<failed_callback_id>(at_);
-    f.row.provider = c.provider->name;
-    f.row.body_digest = c.body_digest;
-    f.row.disposition = to_string(word);
-    f.row.reason = c.unprocessable ? std::string(code_word(c.unprocessable->code)) : "unmapped";
-    f.row.detail = c.unprocessable ? c.unprocessable->detail : "the event is not in the provider's map";
-    f.row.delivery = c.id;
-    if (!c.request_id.empty()) f.row.request_id = c.request_id;
-    if (!c.event_raw.empty()) f.row.event = c.event_raw;
-    f.row.answer_status = shape.status;
-
-    auto d = delivery_of(c);
-    d.disposition = f.row.disposition;
-    if (!c.request_id.empty()) d.request_id = c.request_id;
-    d.payload = c.id;
-    d.answer_status = shape.status;
-    writes_.new_deliveries.add(d);
-    writes_.new_payloads.add(c.id, c.body, c.content_type);
-  } else {
-    ++f.times;
-  }
-  v.outcome.disposition = transition::parse_disposition(f.row.disposition).value_or(disposition::unprocessable);
-  v.outcome.delivery = f.row.delivery;
-  v.outcome.request_id = f.row.request_id.value_or("");
-  v.outcome.status = f.row.answer_status;
-  v.outcome.body = config::shape_of(c.provider->answers, v.outcome.disposition).body;
-  // The bytes are kept once; what is wrong with them may lie in this request's own headers.
-  v.outcome.detail = c.unprocessable ? std::string(code_word(c.unprocessable->code)) + ": " + c.unprocessable->detail
-                                     : f.row.reason + ": " + f.row.detail;
-}
-
-void batch::decide_unmatched(const callback& c, verdict& v) {
-  const auto* other = c.request_id.empty() ? nullptr : found_.find(c.request_id);
-  // A request ID of another provider is unknown to this one (R35); one that exists and was not locked is busy.
-  const bool busy = !other && !c.request_id.empty() && found_.exists_at(c.request_id, c.provider->name);
-  const bool alias_busy = c.request_id.empty() && std::any_of(c.references.begin(), c.references.end(), [&](const auto& r) {
-                            return found_.find_alias(c.provider->name, r) != nullptr;
-                          });
-  if (busy || alias_busy) {
-    v.is = verdict::kind::busy;
-    return;
-  }
-  v.outcome.request_id = c.request_id;
-  // It speaks of an operation that is not here and names another: there is nobody whom it could wait for.
-  const auto policy = c.named_instead ? config::unmatched::reject : c.provider->unmatched;
-  switch (policy) {
-    case config::unmatched::ignore:
-      v.is = verdict::kind::decided;
-      v.outcome.disposition = disposition::ignored;
-      break;
-    case config::unmatched::reject:
-      v.is = verdict::kind::decided;
-      v.outcome.disposition = disposition::unknown_operation;
-      v.outcome.detail = "no operation with this identity is registered";
-      break;
-    case config::unmatched::park: v.is = verdict::kind::absent; return;
-    case config::unmatched::register_: return decide_unregistered(c, v, other != nullptr);
-  }
-  const auto shape = config::shape_of(c.provider->answers, v.outcome.disposition);
-  v.outcome.status = shape.status;
-  v.outcome.body = shape.body;
-  v.outcome.delivery = c.id;
-}
-
-void batch::decide_unregistered(const callback& c, verdict& v, bool of_another_provider) {
-  // A request ID is unique in the installation (R35): what is another provider's is parked.
-  if (of_another_provider || found_.exists(c.request_id)) {
-    v.is = verdict::kind::absent;
-    return;
-  }
-  const auto names = names_of(c);
-  const auto request_id = c.request_id.empty() ? uuid_text(uuid_v7_bytes(at_)) : c.request_id;
-  if (!found_.may_meet(names) || !found_.may_apply(c.provider->name, request_id, names)) {
-    v.is = verdict::kind::busy;
-    return;
-  }
-  auto& o = create_for(c, request_id);
-  apply_parked(o, c.settings, names);
-  decide_known(c, o, v, nullptr);
-}
-
 void batch::record_delivery(const callback& c, operation_in_hand& o, std::string_view disposition, int status,
-                            delivery_id payload, const transition::move* taken, const storage::parked_row* waited) {
+                            std::optional<delivery_id> payload, const transition::move* taken, const storage::parked_row* waited,
+                            std::string_view items) {
   if (waited) {
     // Its delivery is on record as it was answered then, and never changes.
     disposition = waited->disposition;
     status = waited->answer_status;
+    items = {};
   } else {
     auto d = delivery_of(c);
     d.operation = o.row.id;
     d.disposition = disposition;
-    d.payload = payload;
+    d.payload = payload ? *payload : keep_payload(c);
     d.answer_status = status;
+    d.items = items;
     writes_.new_deliveries.add(d);
-    if (payload == c.id) writes_.new_payloads.add(c.id, c.body, c.content_type);
   }
 
   evidence::delivered fact;
@@ -327,6 +269,7 @@ void batch::record_delivery(const callback& c, operation_in_hand& o, std::string
   fact.body_digest = c.body_digest;
   fact.secret = c.secret_name;
   fact.answer_status = status;
+  fact.items = items;
   if (taken) {
     evidence::moved move;
     move.event = taken->event;
@@ -357,12 +300,14 @@ void batch::record_delivery(const callback& c, operation_in_hand& o, std::string
 }
 
 void batch::open_review(const callback& c, operation_in_hand& o, std::string_view kind, const storage::key_row* first,
-                        std::string detail) {
+                        std::string detail, const item_result* item) {
+  const auto digest = item ? item_digest(item->item_id, c.content_digest) : c.content_digest;
   storage::review_row r;
   r.id = make_id<review_id>(at_);
   r.operation = o.row.id;
   r.kind = kind;
-  r.digest = c.content_digest;
+  r.digest = digest;
+  if (item) r.item_id = item->item_id;
   // Two keys in conflict are two conflicts, whatever their contents; a contradiction is one under any key.
   if (first) r.key = c.key;
   r.delivery = c.id;
@@ -372,20 +317,21 @@ void batch::open_review(const callback& c, operation_in_hand& o, std::string_vie
     r.signed_digest = c.signed_digest;
   }
   r.detail = detail;
-  r.state = o.row.state;
-  const auto* state = table_of(o, *c.settings).find_state(o.row.state);
+  // An item that does not exist has no state of its own.
+  r.state = item && !item->state.empty() ? item->state : o.row.state;
+  const auto* state = table_of(o, *c.settings).find_state(r.state);
   r.owner = state ? std::string_view(state->owner) : std::string_view();
   r.at = at_;
   storage::known_review known;
   known.id = r.id;
   known.operation = o.row.id;
   known.kind = kind;
-  known.digest = c.content_digest;
+  known.digest = digest;
   known.key = r.key;
   known.delivery = c.id;
   known.signed_digest = r.signed_digest;
   // The same content may have opened the same review under another key: then it is the same exception, seen again.
-  const auto [it, fresh] = found_.reviews.emplace(std::tuple{o.row.id, std::string(kind), c.content_digest, std::string(r.key)},
+  const auto [it, fresh] = found_.reviews.emplace(std::tuple{o.row.id, std::string(kind), digest, std::string(r.key)},
                                                   review_in_hand{std::move(known), 0});
   if (!fresh) {
     ++it->second.times;
@@ -393,11 +339,14 @@ void batch::open_review(const callback& c, operation_in_hand& o, std::string_vie
   }
   writes_.new_reviews.add(r);
   o.row.review_open = true;
+  const std::pair fact(o.row.id, o.row.sequence);
+  if (review_notified_ == fact) return;
+  review_notified_ = fact;
   notify(*c.settings, o, "operation.review_opened");
 }
 
-void batch::claim_key(const callback& c, operation_in_hand& o, disposition d, int status,
-                      const std::optional<std::string>& body) {
+void batch::claim_key(const callback& c, operation_in_hand& o, disposition d, int status, const std::optional<std::string>& body,
+                      const storage::parked_row* waited, std::string items) {
   assert(transition::claims_key(d));
   storage::key_row k;
   k.operation = o.row.id;
@@ -406,12 +355,18 @@ void batch::claim_key(const callback& c, operation_in_hand& o, disposition d, in
   k.content_digest = c.content_digest;
   k.body_digest = c.body_digest;
   k.signed_digest = c.signed_digest;
+  if (waited) {
+    k.payload = waited->payload;
+  } else if (group_payload_ && group_ && *group_payload_ != c.id) {
+    k.payload = group_payload_;
+  }
   k.disposition = to_string(d);
   k.state = o.row.state;
   k.answer_status = status;
   k.answer_body = body;
   if (c.provider->scope == config::key_scope::provider) k.provider = c.provider->name;
   if (c.provider->keep_keys) k.expires_at = at_ + *c.provider->keep_keys;
+  if (!items.empty()) k.answer_items = std::move(items);
   writes_.new_keys.add(k);
   if (k.provider) found_.provider_claims.emplace(std::pair{*k.provider, k.key}, k);
   o.keys.emplace(c.key, std::move(k));
@@ -446,6 +401,7 @@ void batch::apply_parked(operation_in_hand& o, const std::shared_ptr<const confi
       c.event_raw = p.row.event_raw;
       c.occurred_at = p.row.occurred_at;
       c.sequence = p.row.provider_sequence;
+      c.items = p.items;
       if (p.row.amount) c.amount = decimal{*p.row.amount};
       c.currency = p.row.currency;
       c.account = p.row.account;

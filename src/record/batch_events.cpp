@@ -111,8 +111,7 @@ operation_in_hand& batch::create(const registration& r) {
     o.intent->intent = r.intent;
   }
   learn(r.references, o);
-  std::int32_t ordinal = 0;
-  for (const auto& item : r.items) writes_.new_items.add(r.id, item.item_id, ordinal++, o.row.state, at_);
+  for (const auto& item : r.items) add_item(o, item.item_id);
   notify(*r.settings, o, "operation.accepted");
   return o;
 }
@@ -178,12 +177,14 @@ void batch::decide_event(const event& e, verdict& v) {
   if (e.if_revisions && std::find(e.if_revisions->begin(), e.if_revisions->end(), o->row.revision) == e.if_revisions->end())
     return refuse(v, error(permanent::precondition_failed, "the operation has changed since the ETag that If-Match names"));
 
+  auto* const item = e.item_id ? found_.find_item(*o, *e.item_id) : nullptr;
+  if (e.item_id && !item) return refuse(v, error(permanent::not_found, "the operation has no such item"));
+  const auto& state = item ? item->row.state : o->row.state;
   const auto& table = table_of(*o, *e.settings);
-  auto move = transition::decide_event(table, o->row.state, e.name, e.who, !e.evidence.empty());
+  auto move = transition::decide_event(table, state, e.name, e.who, !e.evidence.empty());
   // An operator may raise what the client may: on record as the operator's.
   if (!move && e.who == transition::actor_kind::operator_)
-    if (auto as_client =
-            transition::decide_event(table, o->row.state, e.name, transition::actor_kind::client, !e.evidence.empty()))
+    if (auto as_client = transition::decide_event(table, state, e.name, transition::actor_kind::client, !e.evidence.empty()))
       move = as_client;
   if (!move) return refuse(v, move.error());
   if (const auto foreign = taken_reference(e.references, *o))
@@ -206,11 +207,29 @@ void batch::decide_event(const event& e, verdict& v) {
     if (!made) return refuse(v, made.error());
     changed = std::move(*made);
   }
-  const auto& taken = **move;
   learn(e.references, *o);
-  o->row.state = taken.to;
-  o->row.state_at = at_;
-  ++o->row.version;
+  record_event(e, *o, item, **move);
+  if (changed) correct(*o, std::move(*changed), evidence::edited_intent, e.actor);
+  if (item) move_by_items(*o, *e.settings, {e.who, e.actor, std::nullopt});
+  if (e.idempotency_key) {
+    writes_.new_client_keys.add(e.actor, *e.idempotency_key, o->row.id, e.fingerprint, at_);
+    found_.add_client_key({e.actor, *e.idempotency_key, o->row.request_id, o->row.id, e.fingerprint});
+  }
+  if (!learned.empty()) apply_parked(*o, e.settings, learned);
+  v.is = verdict::kind::decided;
+  v.outcome = outcome_of(*o);
+}
+
+void batch::record_event(const event& e, operation_in_hand& known, item_in_hand* item, const transition::move& taken) {
+  auto* const o = &known;
+  if (item) {
+    move_item(*o, *item, taken);
+  } else {
+    o->row.state = taken.to;
+    o->row.state_at = at_;
+    ++o->row.version;
+  }
+  const auto version = item ? item->row.version : o->row.version;
 
   evidence::raised fact;
   fact.sequence = o->row.sequence + 1;
@@ -220,7 +239,8 @@ void batch::decide_event(const event& e, verdict& v) {
   fact.move.event = taken.event;
   fact.move.from = taken.from;
   fact.move.to = taken.to;
-  fact.move.version = o->row.version;
+  fact.move.version = version;
+  if (item) fact.move.item_id = item->row.item_id;
   fact.reason = e.reason;
   fact.evidence = e.evidence;
   append_audit(*o, evidence::event_fact(fact), std::nullopt);
@@ -228,7 +248,8 @@ void batch::decide_event(const event& e, verdict& v) {
   storage::transition_row t;
   t.operation = o->row.id;
   t.sequence = o->row.sequence;
-  t.version = o->row.version;
+  t.version = version;
+  if (item) t.item_id = item->row.item_id;
   t.event = taken.event;
   t.from = taken.from;
   t.to = taken.to;
@@ -237,16 +258,8 @@ void batch::decide_event(const event& e, verdict& v) {
   t.actor = e.actor;
   t.reason = e.reason;
   t.evidence = e.evidence;
-  t.notifications = notify(*e.settings, *o, "operation." + taken.to);
+  t.notifications = notify(*e.settings, *o, (item ? "item." : "operation.") + taken.to);
   writes_.new_transitions.add(t);
-  if (changed) correct(*o, std::move(*changed), evidence::edited_intent, e.actor);
-  if (e.idempotency_key) {
-    writes_.new_client_keys.add(e.actor, *e.idempotency_key, o->row.id, e.fingerprint, at_);
-    found_.add_client_key({e.actor, *e.idempotency_key, o->row.request_id, o->row.id, e.fingerprint});
-  }
-  if (!learned.empty()) apply_parked(*o, e.settings, learned);
-  v.is = verdict::kind::decided;
-  v.outcome = outcome_of(*o);
 }
 
 void batch::decide_payload_access(const payload_access& p, verdict& v) {

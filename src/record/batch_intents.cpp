@@ -46,9 +46,10 @@ void batch::decide_adoption(const registration& r, operation_in_hand& o, verdict
   correct(o, std::move(now), evidence::registered_intent, r.client);
   if (doubt != transition::review_kind::none) open_review_of_intent(r, o, doubt);
   learn(r.references, o);
-  std::int32_t ordinal = 0;
+  table_of(o, *r.settings);
+  // Callbacks may have brought some of them.
   for (const auto& item : r.items)
-    writes_.new_items.add(o.row.id, item.item_id, ordinal++, table_of(o, *r.settings).initial(), at_);
+    if (!found_.find_item(o, item.item_id)) add_item(o, item.item_id);
   if (r.idempotency_key) {
     writes_.new_client_keys.add(r.client, *r.idempotency_key, o.row.id, r.intent, at_);
     found_.add_client_key({r.client, *r.idempotency_key, o.row.request_id, o.row.id, r.intent});

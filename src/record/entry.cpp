@@ -5,10 +5,12 @@ namespace {
 
 std::string identity_of(const work& w) {
   if (const auto* c = std::get_if<callback>(&w)) {
-    if (c->unprocessable || c->event.empty()) return "f" + c->provider->name + "/" + std::string(binary(c->body_digest));
+    if (!c->understood()) return "f" + c->provider->name + "/" + std::string(binary(c->body_digest));
     if (!c->request_id.empty()) return "r" + c->request_id;
     return "a" + c->provider->name + "/" + (c->references.empty() ? std::string() : c->references.front());
   }
+  // Each for itself: its operations are locked together, and the sender waits for the answer before it sends the next.
+  if (const auto* g = std::get_if<callback_group>(&w)) return "g" + std::string(g->parts.front().id.binary());
   if (const auto* r = std::get_if<registration>(&w)) return "r" + r->request_id;
   if (const auto* e = std::get_if<event>(&w)) return "r" + e->request_id;
   if (const auto* m = std::get_if<rematch>(&w)) return "r" + m->request_id;
@@ -28,6 +30,12 @@ entry::entry(const boost::asio::any_io_executor& executor, record::work w, stead
   if (const auto* c = std::get_if<callback>(&what)) {
     provider = c->provider->name;
     bytes = c->body.size();
+    rows += c->items.size();
+  } else if (const auto* g = std::get_if<callback_group>(&what)) {
+    provider = g->parts.front().provider->name;
+    bytes = g->body.size();
+    rows = 0;
+    for (const auto& part : g->parts) rows += 1 + part.items.size();
   }
 }
 
@@ -38,6 +46,7 @@ void entry::finish(result<outcome> a) {
 }
 
 const sha256_digest* digest_of(const work& w) noexcept {
+  if (const auto* g = std::get_if<callback_group>(&w)) return &g->parts.front().body_digest;
   const auto* c = std::get_if<callback>(&w);
   return c ? &c->body_digest : nullptr;
 }

@@ -26,6 +26,8 @@ struct entry {
   std::string_view provider;
   // Of the body; what the bound on bytes counts.
   std::size_t bytes = 0;
+  // How much it is of a batch: one, and one for each further event or item of a request.
+  std::size_t rows = 1;
   // How often its operation was found busy, and how often it went back because the database failed.
   int misses = 0, failures = 0;
   // In a batch now: from here on nobody can say that nothing of it is recorded.

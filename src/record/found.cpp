@@ -1,50 +1,18 @@
 #include "found.hpp"
 
+#include "group.hpp"
+#include "items_text.hpp"
+#include "sort_unique.hpp"
+
 #include <algorithm>
 #include <tuple>
 
 namespace recibo::record {
-namespace {
-
-template <class T, class Less>
-void sort_unique(std::vector<T>& values, Less less) {
-  std::sort(values.begin(), values.end(), less);
-  const auto same = [&](const T& a, const T& b) { return !less(a, b) && !less(b, a); };
-  values.erase(std::unique(values.begin(), values.end(), same), values.end());
-}
-
-void sort_unique(std::vector<storage::alias_name>& names) {
-  sort_unique(names, [](const auto& a, const auto& b) { return std::tie(a.provider, a.alias) < std::tie(b.provider, b.alias); });
-}
-
-void sort_unique(std::vector<storage::provider_key_name>& names) {
-  sort_unique(names, [](const auto& a, const auto& b) { return std::tie(a.provider, a.key) < std::tie(b.provider, b.key); });
-}
-
-bool goes_to_failed(const callback& c) { return c.unprocessable.has_value() || c.event.empty(); }
-
-}  // namespace
-
 found::found(const std::vector<const work*>& works, workflow_cache& workflows, bool careful)
     : works_(works), workflows_(workflows), careful_(careful) {
   for (const auto* w : works_) {
-    if (const auto* c = std::get_if<callback>(w)) {
-      if (goes_to_failed(*c)) {
-        failed_names_.push_back({c->provider->name, c->body_digest});
-        continue;
-      }
-      for (const auto& r : c->references) aliases_.push_back({c->provider->name, r});
-      for (const auto& r : c->unproven_references) aliases_.push_back({c->provider->name, r});
-      if (c->provider->unmatched == config::unmatched::register_)
-        for (auto& name : names_of(*c)) meeting_.push_back(std::move(name));
-      if (c->provider->scope == config::key_scope::provider) provider_keys_.push_back({c->provider->name, c->key});
-      if (!c->request_id.empty()) {
-        request_ids_.push_back(c->request_id);
-        keys_.push_back({c->request_id, c->key});
-      } else {
-        for (const auto& r : c->references) lock_aliases_.push_back({c->provider->name, r});
-      }
-    } else if (const auto* r = std::get_if<registration>(w)) {
+    for_each_callback(*w, [this](const callback& c) { want(c); });
+    if (const auto* r = std::get_if<registration>(w)) {
       request_ids_.push_back(r->request_id);
       for (const auto& a : r->references) aliases_.push_back({r->provider, a});
       for (auto& name : names_of(*r)) meeting_.push_back(std::move(name));
@@ -69,9 +37,25 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
   sort_unique(keys_, [](const auto& a, const auto& b) { return std::tie(a.request_id, a.key) < std::tie(b.request_id, b.key); });
   sort_unique(provider_keys_);
   sort_unique(client_keys_, [](const auto& a, const auto& b) { return std::tie(a.client, a.key) < std::tie(b.client, b.key); });
-  sort_unique(failed_names_, [](const auto& a, const auto& b) {
-    return std::tie(a.provider, a.body_digest) < std::tie(b.provider, b.body_digest);
-  });
+  sort_unique(failed_names_);
+}
+
+// What a callback is looked up by.
+void found::want(const callback& c) {
+  if (c.event == "ignore") return;
+  if (!c.understood() || has_failed_items(c.items)) failed_names_.push_back({c.provider->name, c.body_digest});
+  if (!c.understood()) return;
+  for (const auto& r : c.references) aliases_.push_back({c.provider->name, r});
+  for (const auto& r : c.unproven_references) aliases_.push_back({c.provider->name, r});
+  if (c.provider->unmatched == config::unmatched::register_)
+    for (auto& name : names_of(c)) meeting_.push_back(std::move(name));
+  if (c.provider->scope == config::key_scope::provider) provider_keys_.push_back({c.provider->name, c.key});
+  if (!c.request_id.empty()) {
+    request_ids_.push_back(c.request_id);
+    keys_.push_back({c.request_id, c.key});
+  } else {
+    for (const auto& r : c.references) lock_aliases_.push_back({c.provider->name, r});
+  }
 }
 
 void found::append_first_look(storage::checked_pipeline& to) {
@@ -168,6 +152,7 @@ void found::take(look what, const postgres::rows& from) {
       for (auto& row : storage::read_parked(from)) {
         auto& p = parked[{row.disposition == to_string(transition::disposition::conflict), row.id}];
         if (!row.matched.empty()) p.matched.push_back({row.matched_reference, row.provider, row.matched});
+        if (p.items.empty()) p.items = read_item_news(row.items);
         p.row = std::move(row);
       }
       break;
@@ -199,6 +184,21 @@ void found::take(look what, const postgres::rows& from) {
         if (it != by_id_.end() && it->second->item_states) it->second->item_states->push_back(std::move(row.state));
       }
       break;
+    case look::items:
+      for (auto& row : storage::read_items(from)) {
+        const auto o = by_id_.find(row.operation);
+        if (o == by_id_.end()) continue;
+        auto name = row.item_id;
+        const auto version = row.version;
+        o->second->items.emplace(std::move(name), item_in_hand{std::move(row), version});
+      }
+      break;
+    case look::item_counts:
+      for (const auto& row : storage::read_item_counts(from)) {
+        const auto o = by_id_.find(row.operation);
+        if (o != by_id_.end()) o->second->items_by_state[row.state] = row.count;
+      }
+      break;
     case look::reviews:
       for (auto& r : storage::read_reviews(from)) {
         // A resolved one is done: the same again opens a new one. A conflict is kept once, whatever became of it.
@@ -213,161 +213,6 @@ void found::take(look what, const postgres::rows& from) {
 void found::take_first_look(std::vector<postgres::rows>& answers, std::size_t at) {
   for (const auto what : first_look_) take(what, answers.at(at++));
   take_keys();
-}
-
-void found::plan_next_look() {
-  const auto learn_for = [&](const operation_in_hand& o, const std::vector<std::string>& references) {
-    for (auto& name : unknown_references(o.row.provider, references)) learning_.push_back(std::move(name));
-  };
-  const auto miss = [&](std::string_view request_id) {
-    if (!request_id.empty() && !find(request_id)) missing_.push_back(request_id);
-  };
-  for (const auto* w : works_) {
-    if (const auto* c = std::get_if<callback>(w)) {
-      if (goes_to_failed(*c)) continue;
-      auto* o = find_for(*c);
-      if (!o) {
-        miss(c->request_id);
-        continue;
-      }
-      learn_for(*o, c->references);
-      const auto claim = o->keys.find(c->key);
-      // A key of an operation that was found by alias is not read yet: its conflicts are looked up on suspicion.
-      if (c->request_id.empty()) alias_keys_.push_back({o->row.id, c->key});
-      if (c->signed_digest) signed_names_.push_back({o->row.id, *c->signed_digest});
-      const bool may_conflict = c->request_id.empty() || c->signed_digest || foreign_claim(*c, o->row.id) ||
-                                (claim != o->keys.end() && claim->second.content_digest != c->content_digest);
-      if (may_conflict || o->row.review_open) conflicts_.push_back({o->row.id, c->content_digest, c->signed_digest});
-    } else if (const auto* e = std::get_if<event>(w)) {
-      miss(e->request_id);
-      if (const auto* o = find(e->request_id)) {
-        if (!e->references.empty()) learn_for(*o, e->references);
-        if (e->changes && !o->row.corrected) intents_.emplace_back(o->row.id, 0);
-      }
-    } else if (const auto* r = std::get_if<registration>(w)) {
-      if (careful_) miss(r->request_id);
-      // What a callback registered is filled in by the client's own registration.
-      const auto* o = find(r->request_id);
-      if (o && o->row.made_by && !o->row.corrected) intents_.emplace_back(o->row.id, 0);
-    } else if (const auto* p = std::get_if<payload_access>(w)) {
-      miss(p->request_id);
-    } else if (const auto* change = std::get_if<workflow_change>(w)) {
-      miss(change->request_id);
-      if (auto* o = find(change->request_id); o && !o->item_states) {
-        o->item_states.emplace();
-        item_states_.push_back(o->row.id);
-      }
-    } else if (const auto* m = std::get_if<rematch>(w)) {
-      miss(m->request_id);
-    }
-  }
-  const config::settings none;
-  for (const auto& o : operations) {
-    if (!workflows_.find(o.row.workflow, none)) unknown_workflows_.push_back(o.row.workflow);
-    if (o.row.corrected) intents_.emplace_back(o.row.id, *o.row.corrected);
-  }
-}
-
-// The references that parked callbacks bring are learned when they are applied.
-void found::plan_parked_references() {
-  for (const auto& [order, p] : parked)
-    for (auto& name : unknown_references(p.row.provider, p.row.references)) learning_.push_back(std::move(name));
-}
-
-// What is parked for operations that exist is decided with the batch: its keys and reviews are needed too.
-void found::plan_parked_look() {
-  for (auto& [order, p] : parked) {
-    p.keys_read = true;
-    // Whether its provider's keys mean one thing for all operations is not known here; others have no such rows.
-    provider_keys_.push_back({p.row.provider, p.row.key});
-    for (const auto& o : operations) {
-      if (!waits_for(p.row, o.row.provider, o.row.request_id)) continue;
-      alias_keys_.push_back({o.row.id, p.row.key});
-      if (p.row.signed_digest) signed_names_.push_back({o.row.id, *p.row.signed_digest});
-      conflicts_.push_back({o.row.id, p.row.content_digest, p.row.signed_digest});
-    }
-  }
-}
-
-bool found::append_next_look(storage::checked_pipeline& to) {
-  next_look_.clear();
-  learning_.clear();
-  missing_.clear();
-  unknown_workflows_.clear();
-  intents_.clear();
-  item_states_.clear();
-  alias_keys_.clear();
-  signed_names_.clear();
-  provider_keys_.clear();
-  conflicts_.clear();
-  switch (++looks_) {
-    case 2:
-      plan_next_look();
-      plan_parked_references();
-      break;
-    // The second look may have found parked callbacks, under references that are about to be learned.
-    case 3:
-      plan_parked_look();
-      plan_parked_references();
-      break;
-    default: return false;
-  }
-  sort_unique(missing_, std::less<>());
-  sort_unique(unknown_workflows_, std::less<>());
-  sort_unique(learning_, std::less<>());
-
-  if (!learning_.empty()) {
-    std::vector<std::int64_t> locks;
-    std::vector<storage::alias_name> names;
-    for (const auto& name : learning_) {
-      locks.push_back(name.lock_key());
-      names.push_back({name.provider, name.identity});
-    }
-    sort_unique(locks, std::less<>());
-    tried_locks_.insert(tried_locks_.end(), locks.begin(), locks.end());
-    sort_unique(tried_locks_, std::less<>());
-    storage::append_try_locks(to, locks);
-    next_look_.push_back(look::meet);
-    storage::append_find_aliases(to, names);
-    next_look_.push_back(look::aliases);
-    storage::append_find_parked(to, learning_);
-    next_look_.push_back(look::parked);
-  }
-  if (!missing_.empty()) {
-    storage::append_existing(to, missing_);
-    next_look_.push_back(look::existing);
-  }
-  if (!unknown_workflows_.empty()) {
-    storage::append_find_workflows(to, unknown_workflows_);
-    next_look_.push_back(look::workflows);
-  }
-  if (!item_states_.empty()) {
-    storage::append_find_item_states(to, item_states_);
-    next_look_.push_back(look::item_states);
-  }
-  if (!intents_.empty()) {
-    storage::append_find_intents(to, intents_);
-    next_look_.push_back(look::intents);
-  }
-  if (!alias_keys_.empty()) {
-    storage::append_find_operation_keys(to, alias_keys_);
-    next_look_.push_back(look::alias_keys);
-  }
-  if (!provider_keys_.empty()) {
-    sort_unique(provider_keys_);
-    storage::append_find_provider_keys(to, provider_keys_);
-    next_look_.push_back(look::provider_keys);
-  }
-  if (!signed_names_.empty()) {
-    storage::append_find_signed_keys(to, signed_names_);
-    next_look_.push_back(look::signed_keys);
-  }
-  if (!conflicts_.empty()) {
-    storage::append_find_reviews(to, conflicts_);
-    next_look_.push_back(look::reviews);
-  }
-  // Nothing to ask in the second look may still leave something for the third.
-  return !next_look_.empty() || (looks_ == 2 && append_next_look(to));
 }
 
 result<void> found::take_next_look(std::vector<postgres::rows>& answers, std::size_t at) {
@@ -409,6 +254,18 @@ operation_in_hand* found::find_for(const callback& c) {
   return nullptr;
 }
 
+found::stranger found::meaning_of(const callback& c) const {
+  // A request ID of another provider is unknown to this one; one that exists and was not locked is busy.
+  if (!c.request_id.empty()) {
+    if (by_request_id_.contains(c.request_id)) return stranger::elsewhere;
+    if (exists_at(c.request_id, c.provider->name)) return stranger::busy;
+    return exists(c.request_id) ? stranger::elsewhere : stranger::unknown;
+  }
+  const bool known = std::any_of(c.references.begin(), c.references.end(),
+                                 [&](const auto& r) { return find_alias(c.provider->name, r) != nullptr; });
+  return known ? stranger::busy : stranger::unknown;
+}
+
 bool found::exists(std::string_view request_id) const { return storage::find_existing(existing_, request_id) != nullptr; }
 
 bool found::exists_at(std::string_view request_id, std::string_view provider) const {
@@ -422,6 +279,15 @@ bool found::may_meet(const std::vector<storage::identity_name>& names) const {
     return std::binary_search(tried_locks_.begin(), tried_locks_.end(), key) &&
            !std::binary_search(refused_locks_.begin(), refused_locks_.end(), key);
   });
+}
+
+item_in_hand* found::find_item(operation_in_hand& o, std::string_view item_id) {
+  const auto it = o.items.find(item_id);
+  return it == o.items.end() ? nullptr : &it->second;
+}
+
+bool has_failed_items(const std::vector<item_news>& items) {
+  return std::any_of(items.begin(), items.end(), [](const auto& i) { return !i.understood(); });
 }
 
 std::vector<storage::identity_name> names_of(const callback& c) {

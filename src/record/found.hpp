@@ -5,6 +5,7 @@
 #include "recibo/record/work.hpp"
 #include "recibo/storage/deliveries.hpp"
 #include "recibo/storage/evidence.hpp"
+#include "recibo/storage/items.hpp"
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
 #include "workflow_cache.hpp"
@@ -21,6 +22,13 @@
 
 namespace recibo::record {
 
+// An item of an operation in hand: one that some work speaks of, or any of an operation that was made by this batch.
+struct item_in_hand {
+  storage::item_row row;
+  std::int32_t read_version = 0;
+  bool created = false, changed = false;
+};
+
 // An operation that is locked by this transaction, or made by it.
 struct operation_in_hand {
   storage::operation_row row;
@@ -34,6 +42,9 @@ struct operation_in_hand {
   std::optional<storage::intent_row> intent;
   // States of its items, for who changes its workflow; nullopt: not read.
   std::optional<std::vector<std::string>> item_states;
+  std::map<std::string, item_in_hand, std::less<>> items;
+  // Of all its items, where some work speaks of one; moved on with them.
+  transition::item_counts items_by_state;
 };
 
 // A callback that could not be understood, as it is in the table or will be.
@@ -52,10 +63,14 @@ struct review_in_hand {
 struct parked_in_hand {
   storage::parked_row row;
   std::vector<storage::identity_name> matched;
+  std::vector<item_news> items;
   bool applied = false;
   // Keys and reviews of the operations that it may be meant for have been read.
   bool keys_read = false;
 };
+
+// Whether some of its items could not be understood: what was left of it waits with the failed callbacks.
+bool has_failed_items(const std::vector<item_news>& items);
 
 std::vector<storage::identity_name> names_of(const registration& r);
 std::vector<storage::identity_name> names_of(const callback& c);
@@ -78,6 +93,13 @@ class found {
   // Whether it is there, whoever holds it.
   bool exists(std::string_view request_id) const;
   bool exists_at(std::string_view request_id, std::string_view provider) const;
+  // What a callback means that finds no operation in hand.
+  enum class stranger {
+    unknown,    // nobody registered it
+    busy,       // somebody else holds its operation
+    elsewhere,  // its request ID is another provider's (R35)
+  };
+  stranger meaning_of(const callback& c) const;
   // Whether these names are locked by this transaction: what they mean cannot change under it.
   bool may_meet(const std::vector<storage::identity_name>& names) const;
   // Whether every reference that what waits under these names would bring is locked by this transaction.
@@ -89,6 +111,9 @@ class found {
   // The claim that another operation of its provider has on its key, where a key means one thing for all of them.
   const storage::key_row* foreign_claim(const callback& c, const operation_id& o) const;
   const storage::client_key_row* find_client_key(std::string_view client, std::string_view key) const;
+
+  // nullptr: it has no such item.
+  static item_in_hand* find_item(operation_in_hand& o, std::string_view item_id);
 
   // What this batch makes is found by the rest of it.
   operation_in_hand& add_operation(storage::operation_row row);
@@ -127,6 +152,9 @@ class found {
   std::vector<storage::operation_key_name> alias_keys_;
   std::vector<storage::signed_name> signed_names_;
   std::vector<storage::review_name> conflicts_;
+  std::vector<storage::item_name> item_names_;
+  std::vector<operation_id> counted_;
+  std::vector<storage::failed_name> failed_later_;
   std::vector<storage::identity_name> meeting_, learning_;
   std::vector<std::string_view> rematched_;
   // What a statement of a look asked for, in the order in which its answers come.
@@ -149,12 +177,16 @@ class found {
     alias_keys,     // idempotency keys, by operation
     signed_keys,    // idempotency keys, by what was signed
     reviews,        // reviews of the same content, or the same signed bytes
+    items,          // items that some work speaks of
+    item_counts,    // how many items are in which state
   };
   void take(look what, const postgres::rows& from);
   void take_keys();
+  void want(const callback& c);
   void plan_next_look();
   void plan_parked_look();
   void plan_parked_references();
+  void plan_items(const operation_in_hand& o, const std::vector<item_news>& items, const sha256_digest& content);
   int looks_ = 1;
   std::vector<look> first_look_, next_look_;
 

@@ -1,6 +1,8 @@
 #include "park.hpp"
 
 #include "found.hpp"
+#include "group.hpp"
+#include "items_text.hpp"
 #include "recibo/config/answers.hpp"
 
 #include <algorithm>
@@ -9,26 +11,28 @@ namespace recibo::record {
 
 using transition::disposition;
 
-park::park(std::vector<const work*> works) : verdicts_(works.size()) {
-  for (const auto* w : works) {
-    const auto& c = std::get<callback>(*w);
-    callbacks_.push_back(&c);
-    auto& locks = locks_of_.emplace_back();
-    if (c.signed_digest) signed_.push_back({c.provider->name, *c.signed_digest});
-    if (!c.request_id.empty()) {
-      names_.push_back({{false, c.provider->name, c.request_id}, c.key});
-      locks.push_back(names_.back().name.lock_key());
-      request_ids_.push_back(c.request_id);
-    }
-    for (const auto& r : c.references) {
-      names_.push_back({{true, c.provider->name, r}, c.key});
-      locks.push_back(names_.back().name.lock_key());
-      aliases_.push_back({c.provider->name, r});
-    }
-    locks_.insert(locks_.end(), locks.begin(), locks.end());
-  }
+park::park(std::vector<const work*> works) : works_(std::move(works)), verdicts_(works_.size()) {
+  for (const auto* w : works_) for_each_callback(*w, [this](const callback& c) { want(c); });
   std::sort(locks_.begin(), locks_.end());
   locks_.erase(std::unique(locks_.begin(), locks_.end()), locks_.end());
+}
+
+void park::want(const callback& c) {
+  auto& w = wanted_.emplace_back();
+  w.what = &c;
+  if (!c.understood() || c.event == "ignore") return;
+  if (c.signed_digest) signed_.push_back({c.provider->name, *c.signed_digest});
+  if (!c.request_id.empty()) {
+    names_.push_back({{false, c.provider->name, c.request_id}, c.key});
+    w.locks.push_back(names_.back().name.lock_key());
+    request_ids_.push_back(c.request_id);
+  }
+  for (const auto& r : c.references) {
+    names_.push_back({{true, c.provider->name, r}, c.key});
+    w.locks.push_back(names_.back().name.lock_key());
+    aliases_.push_back({c.provider->name, r});
+  }
+  locks_.insert(locks_.end(), w.locks.begin(), w.locks.end());
 }
 
 void park::append_first_look(storage::checked_pipeline& to) {
@@ -62,28 +66,83 @@ void park::take_parked(std::vector<storage::parked_row> found) {
   }
 }
 
+park::meaning park::meaning_of(const wanted& w) const {
+  const auto& c = *w.what;
+  // What cannot be understood, or is ignored, needs no operation: a batch deals with it.
+  if (!c.understood() || c.event == "ignore") return meaning::known;
+  const bool held = std::any_of(w.locks.begin(), w.locks.end(),
+                                [&](auto key) { return std::binary_search(refused_.begin(), refused_.end(), key); });
+  if (held) return meaning::locked;
+  const auto* row = c.request_id.empty() ? nullptr : storage::find_existing(existing_, c.request_id);
+  const bool by_alias = c.request_id.empty() && std::any_of(known_aliases_.begin(), known_aliases_.end(), [&](const auto& a) {
+                          return a.provider == c.provider->name &&
+                                 std::find(c.references.begin(), c.references.end(), a.alias) != c.references.end();
+                        });
+  return (row && row->provider == c.provider->name) || by_alias ? meaning::known : meaning::absent;
+}
+
 void park::decide(sys_micros at) {
-  for (std::size_t i = 0; i < callbacks_.size(); ++i) {
-    const auto& c = *callbacks_[i];
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < works_.size(); ++i) {
     auto& v = verdicts_[i];
-    const bool locked = std::none_of(locks_of_[i].begin(), locks_of_[i].end(),
-                                     [&](auto key) { return std::binary_search(refused_.begin(), refused_.end(), key); });
-    if (!locked) {
-      v.is = verdict::kind::busy;
+    if (const auto* g = std::get_if<callback_group>(works_[i])) {
+      decide_group(*g, next, v, at);
       continue;
     }
-    const auto* row = c.request_id.empty() ? nullptr : storage::find_existing(existing_, c.request_id);
-    const bool by_alias = c.request_id.empty() && std::any_of(known_aliases_.begin(), known_aliases_.end(), [&](const auto& a) {
-                            return a.provider == c.provider->name &&
-                                   std::find(c.references.begin(), c.references.end(), a.alias) != c.references.end();
-                          });
-    if ((row && row->provider == c.provider->name) || by_alias) {
-      v.is = verdict::kind::known;
-      continue;
+    const auto& w = wanted_[next++];
+    switch (meaning_of(w)) {
+      case meaning::locked: v.is = verdict::kind::busy; break;
+      case meaning::known: v.is = verdict::kind::known; break;
+      case meaning::absent:
+        v.is = verdict::kind::decided;
+        v.outcome = decide_one(*w.what, at);
+        break;
     }
-    v.is = verdict::kind::decided;
-    decide_one(c, v, at);
   }
+}
+
+void park::decide_group(const callback_group& g, std::size_t& at_wanted, verdict& v, sys_micros at) {
+  const auto first = at_wanted;
+  bool locked = false, all = true;
+  for (std::size_t i = 0; i < g.parts.size(); ++i) {
+    if (is_settled(g, i)) continue;
+    const auto means = meaning_of(wanted_[at_wanted++]);
+    locked = locked || means == meaning::locked;
+    all = all && means == meaning::absent;
+  }
+  if (locked) {
+    v.is = verdict::kind::busy;
+    return;
+  }
+  group_ = &g;
+  group_payload_ = g.payload;
+  v.settled = g.settled;
+  v.settled.resize(g.parts.size());
+  auto next = first;
+  for (std::size_t i = 0; i < g.parts.size(); ++i) {
+    if (is_settled(g, i)) continue;
+    const auto& w = wanted_[next++];
+    if (meaning_of(w) == meaning::absent) v.settled[i] = decide_one(*w.what, at);
+  }
+  group_ = nullptr;
+  v.payload = group_payload_;
+  v.is = all ? verdict::kind::decided : verdict::kind::known;
+  if (!all) return;
+  std::vector<outcome> outcomes;
+  for (auto& one : v.settled) outcomes.push_back(std::move(*one));
+  v.outcome = combine(g, std::move(outcomes));
+}
+
+delivery_id park::keep_payload(const callback& c) {
+  if (!group_) {
+    new_payloads_.add(c.id, c.body, c.content_type);
+    return c.id;
+  }
+  if (!group_payload_) {
+    group_payload_ = c.id;
+    new_payloads_.add(c.id, group_->body, group_->content_type);
+  }
+  return *group_payload_;
 }
 
 bool park::share_a_name(const callback& c, const storage::parked_row& p) {
@@ -116,38 +175,41 @@ park::waiting* park::known_as(const callback& c) {
   return same == rows.end() ? nullptr : &*same;
 }
 
-void park::decide_one(const callback& c, verdict& v, sys_micros at) {
+outcome park::decide_one(const callback& c, sys_micros at) {
+  outcome out;
   auto& rows = parked_[{c.provider->name, c.key}];
-  v.outcome.request_id = c.request_id;
+  out.request_id = c.request_id;
   if (auto* const same = known_as(c)) {
     ++same->times;
-    v.outcome.disposition = transition::parse_disposition(same->row.disposition).value_or(disposition::parked);
-    v.outcome.replayed = v.outcome.disposition == disposition::parked;
-    v.outcome.delivery = same->row.id;
-    v.outcome.status = same->row.answer_status;
-    if (v.outcome.replayed) {
+    out.disposition = transition::parse_disposition(same->row.disposition).value_or(disposition::parked);
+    out.replayed = out.disposition == disposition::parked;
+    out.delivery = same->row.id;
+    out.status = same->row.answer_status;
+    if (out.replayed) {
       // Evidence of the repetition (R27), like a claimed key's.
       if (same->row.duplicates + same->times <= duplicates_recorded_max) {
         callback again = c;
         again.key = same->row.key;
-        record_delivery(again, to_string(disposition::duplicate), same->row.answer_status,
-                        same->row.body_digest == c.body_digest ? same->row.id : c.id);
+        std::optional<delivery_id> payload;
+        if (same->row.body_digest == c.body_digest) payload = same->row.payload.value_or(same->row.id);
+        record_delivery(again, to_string(disposition::duplicate), same->row.answer_status, payload);
       }
-      v.outcome.body = config::shape_of(c.provider->answers, disposition::parked).body;
+      out.body = config::shape_of(c.provider->answers, disposition::parked).body;
     } else {
-      v.outcome.detail = "the key was used before with other content; the first stands";
+      out.detail = "the key was used before with other content; the first stands";
     }
-    return;
+    return out;
   }
   if (is_full(c)) {
     // One identity that nobody registers must not fill the table (R43). Not kept, so that it is no success.
     const auto shape = config::shape_of(c.provider->answers, disposition::unknown_operation);
-    v.outcome.disposition = disposition::unknown_operation;
-    v.outcome.detail = "no operation with this identity is registered, and as many callbacks as are kept wait for it";
-    v.outcome.delivery = c.id;
-    v.outcome.status = shape.status;
-    v.outcome.body = shape.body;
-    return;
+    out.disposition = disposition::unknown_operation;
+    out.detail = "no operation with this identity is registered, and as many callbacks as are kept wait for it";
+    // Of several events of one request those that are not kept have no delivery to name.
+    if (!group_) out.delivery = c.id;
+    out.status = shape.status;
+    out.body = shape.body;
+    return out;
   }
   for (auto& name : names_of(c)) ++counts_[std::move(name)];
   // Another content under a key that waits already: kept beside it, a conflict now and a review once it is applied (R15).
@@ -168,6 +230,7 @@ void park::decide_one(const callback& c, verdict& v, sys_micros at) {
   p.event = c.event;
   p.event_raw = c.event_raw;
   p.result = c.result;
+  p.items = write_item_news(c.items);
   p.secret = c.secret_name;
   p.occurred_at = c.occurred_at;
   p.provider_sequence = c.sequence;
@@ -176,23 +239,24 @@ void park::decide_one(const callback& c, verdict& v, sys_micros at) {
   p.account = c.account;
   p.answer_status = shape.status;
   p.parked_at = at;
+  record_delivery(c, p.disposition, shape.status, std::nullopt);
+  if (group_payload_ && group_ && *group_payload_ != c.id) p.payload = group_payload_;
   new_parked_.add(p, c.references);
-  record_delivery(c, p.disposition, shape.status, c.id);
-  v.outcome.disposition = word;
-  v.outcome.delivery = c.id;
-  v.outcome.status = shape.status;
-  v.outcome.body = shape.body;
-  if (word == disposition::conflict) v.outcome.detail = "the key was used before with other content; the first stands";
+  out.disposition = word;
+  out.delivery = c.id;
+  out.status = shape.status;
+  out.body = shape.body;
+  if (word == disposition::conflict) out.detail = "the key was used before with other content; the first stands";
+  return out;
 }
 
-void park::record_delivery(const callback& c, std::string_view disposition, int status, delivery_id payload) {
+void park::record_delivery(const callback& c, std::string_view disposition, int status, std::optional<delivery_id> payload) {
   auto d = delivery_of(c);
   d.disposition = disposition;
   if (!c.request_id.empty()) d.request_id = c.request_id;
-  d.payload = payload;
+  d.payload = payload ? *payload : keep_payload(c);
   d.answer_status = status;
   new_deliveries_.add(d);
-  if (payload == c.id) new_payloads_.add(c.id, c.body, c.content_type);
 }
 
 void park::append_writes(storage::checked_pipeline& to) {

@@ -18,7 +18,8 @@ namespace recibo::record {
 
 class park final : public plan {
  public:
-  // Callbacks only, in order of arrival; they must outlive the plan.
+  // Callbacks, alone or several of one request, in order of arrival; they must outlive the plan. Of several, those whose
+  // operation is known are left to the batches.
   explicit park(std::vector<const work*> works);
 
   void append_first_look(storage::checked_pipeline& to) override;
@@ -27,7 +28,7 @@ class park final : public plan {
   result<void> take_next_look(std::vector<postgres::rows>&, std::size_t) override { return {}; }
   void decide(sys_micros at) override;
   void append_writes(storage::checked_pipeline& to) override;
-  void committed() override {}
+  void committed(observe::metrics*) override {}
   const std::vector<verdict>& verdicts() const noexcept override { return verdicts_; }
 
  private:
@@ -42,12 +43,30 @@ class park final : public plan {
   void take_parked(std::vector<storage::parked_row> found);
   // Whether as many wait already as its provider's `parking` lets, under one of its names.
   bool is_full(const callback& c) const;
-  void decide_one(const callback& c, verdict& v, sys_micros at);
-  void record_delivery(const callback& c, std::string_view disposition, int status, delivery_id payload);
+  // What is looked up for a callback, and what that found.
+  struct wanted {
+    const callback* what = nullptr;
+    std::vector<std::int64_t> locks;
+  };
+  enum class meaning {
+    locked,  // somebody else holds one of its names
+    known,   // its operation has come
+    absent,
+  };
+  void want(const callback& c);
+  meaning meaning_of(const wanted& w) const;
+  void decide_group(const callback_group& g, std::size_t& at_wanted, verdict& v, sys_micros at);
+  outcome decide_one(const callback& c, sys_micros at);
+  // `payload`: of an earlier delivery with the same bytes; nullopt: it is kept.
+  void record_delivery(const callback& c, std::string_view disposition, int status, std::optional<delivery_id> payload);
+  delivery_id keep_payload(const callback& c);
 
-  std::vector<const callback*> callbacks_;
+  std::vector<const work*> works_;
   std::vector<verdict> verdicts_;
-  std::vector<std::vector<std::int64_t>> locks_of_;
+  std::vector<wanted> wanted_;  // in the order of the works, and of their parts
+  // The request whose events are being parked; nullptr: it is one callback.
+  const callback_group* group_ = nullptr;
+  std::optional<delivery_id> group_payload_;
   std::vector<storage::parked_name> names_;
   std::vector<storage::signed_parked_name> signed_;
   // How many wait under each name, with those that this plan adds.

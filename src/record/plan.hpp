@@ -9,6 +9,10 @@
 #include <cstddef>
 #include <vector>
 
+namespace recibo::observe {
+class metrics;
+}
+
 namespace recibo::record {
 
 // What became of one piece of work.
@@ -24,6 +28,9 @@ struct verdict {
   kind is = kind::undecided;
   record::outcome outcome;
   error why;
+  // For several events of one request that go back to the queue: what has been parked of them, and where the body is kept.
+  std::vector<std::optional<record::outcome>> settled;
+  std::optional<delivery_id> payload;
 };
 
 // Delivery rows that repeat one key; beyond it only the key's counter grows (R27).
@@ -45,8 +52,8 @@ class plan {
   virtual result<void> take_next_look(std::vector<postgres::rows>& answers, std::size_t at) = 0;
   virtual void decide(sys_micros at) = 0;
   virtual void append_writes(storage::checked_pipeline& to) = 0;
-  // After the commit.
-  virtual void committed() = 0;
+  // After the commit. `counts` may be null.
+  virtual void committed(observe::metrics* counts) = 0;
   // One for each piece of work, in the order given.
   virtual const std::vector<verdict>& verdicts() const noexcept = 0;
 };

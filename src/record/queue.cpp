@@ -69,7 +69,7 @@ bool queue::is_suspect(const entry_ptr& e) const { return !suspects_.empty() && 
 
 std::vector<entry_ptr> queue::take(std::size_t rows, std::size_t bytes, steady_time now) {
   std::vector<entry_ptr> out;
-  std::size_t taken_bytes = 0;
+  std::size_t taken_bytes = 0, taken_rows = 0;
   std::unordered_set<std::string_view> passed_over;  // operations whose earlier work stays here
   std::size_t looked_at = 0;
   for (auto it = waiting_.begin(); it != waiting_.end() && out.size() < rows && looked_at < 4 * rows; ++looked_at) {
@@ -96,8 +96,10 @@ std::vector<entry_ptr> queue::take(std::size_t rows, std::size_t bytes, steady_t
       ++it;
       continue;
     }
-    if (!out.empty() && taken_bytes + e->bytes > bytes) break;
+    // A request of many events or items may be larger than a batch, and is then one by itself.
+    if (!out.empty() && (taken_bytes + e->bytes > bytes || taken_rows + e->rows > rows)) break;
     taken_bytes += e->bytes;
+    taken_rows += e->rows;
     e->begun = true;
     out.push_back(std::move(e));
     it = waiting_.erase(it);

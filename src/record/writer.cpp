@@ -1,10 +1,12 @@
 #include "writer.hpp"
 
+#include "group.hpp"
 #include "park.hpp"
 #include "recibo/observe/log.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace recibo::record {
 namespace {
@@ -44,7 +46,23 @@ bool proven(const postgres::outcome& o, const storage::checked_pipeline& what) {
   return true;
 }
 
+// All operations of one request, in the one order that all replicas keep: none waits for another in a circle.
+void append_lock_waiting(storage::checked_pipeline& to, const callback_group& g) {
+  std::set<std::string_view> request_ids;
+  std::set<std::string_view> references;
+  for (const auto& c : g.parts) {
+    if (!c.request_id.empty()) {
+      request_ids.insert(c.request_id);
+    } else if (!c.references.empty()) {
+      references.insert(c.references.front());
+    }
+  }
+  for (const auto id : request_ids) storage::append_lock_waiting(to, id);
+  for (const auto r : references) storage::append_lock_waiting(to, storage::alias_name{g.parts.front().provider->name, r});
+}
+
 void append_lock_waiting(storage::checked_pipeline& to, const work& w) {
+  if (const auto* g = std::get_if<callback_group>(&w)) return append_lock_waiting(to, *g);
   if (const auto* c = std::get_if<callback>(&w); c && c->request_id.empty()) {
     if (!c->references.empty()) storage::append_lock_waiting(to, storage::alias_name{c->provider->name, c->references.front()});
     return;
@@ -223,7 +241,7 @@ boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entr
     finish_all(entries, error(uncertain::commit_unknown, "the database did not prove the commit"));
     co_return end::settled;
   }
-  b.committed();
+  b.committed(desk_.metrics);
   const std::chrono::duration<double> took = steady_clock::now() - began;
   if (desk_.metrics) {
     desk_.metrics->record_batch(entries.size());
@@ -268,6 +286,11 @@ void writer::settle(std::vector<entry_ptr>& entries, const std::vector<verdict>&
         held = true;
         break;
       case verdict::kind::known:
+        if (auto* g = std::get_if<callback_group>(&e->what)) {
+          // What was parked of it is committed; the rest is decided with the operations that are there.
+          g->settled = v.settled;
+          g->payload = v.payload;
+        }
         known.push_back(e);
         held = true;
         break;
@@ -357,14 +380,23 @@ boost::asio::awaitable<writer::end> writer::failed(std::vector<entry_ptr>& entri
 }
 
 boost::asio::awaitable<void> writer::settle_culprit(entry_ptr e, postgres::fault why) {
-  auto* c = std::get_if<callback>(&e->what);
-  if (why == postgres::fault::senders_data && c && !c->unprocessable) {
-    // The sender's data, proven by standing alone: kept with its raw body, and answered 422 (rule 6).
-    c->unprocessable = error(permanent::malformed_field, "a value cannot be stored");
-    c->request_id.clear();
-    c->event_raw.clear();
-    c->key.clear();
-    c->occurred_at.reset();
+  // The sender's data, proven by standing alone: kept with its raw body, and answered 422 (rule 6). Of several events of
+  // one request nobody can say which it is.
+  std::vector<callback*> unstorable;
+  if (auto* c = std::get_if<callback>(&e->what); c && !c->unprocessable) unstorable.push_back(c);
+  if (auto* g = std::get_if<callback_group>(&e->what)) {
+    for (std::size_t i = 0; i < g->parts.size(); ++i)
+      if (!is_settled(*g, i) && !g->parts[i].unprocessable) unstorable.push_back(&g->parts[i]);
+  }
+  if (why == postgres::fault::senders_data && !unstorable.empty()) {
+    for (auto* c : unstorable) {
+      c->unprocessable = error(permanent::malformed_field, "a value cannot be stored");
+      c->request_id.clear();
+      c->event_raw.clear();
+      c->key.clear();
+      c->items.clear();
+      c->occurred_at.reset();
+    }
     std::vector<entry_ptr> alone{e};
     co_await process(std::move(alone));
     co_return;

@@ -5,11 +5,20 @@ namespace recibo::record {
 void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_micros at) && {
   for (const auto& [key, table] : new_workflows)
     storage::append_workflow_version(to, key, table->digest(), table->name(), table->definition());
+  storage::new_items new_items;
+  storage::changed_items changed_items;
   for (const auto& o : seen.operations) {
     if (o.created) {
       new_operations.add(o.row, at);
     } else if (o.changed) {
       changed_operations.add(o.row, o.locked_revision, at);
+    }
+    for (const auto& [id, i] : o.items) {
+      if (i.created) {
+        new_items.add(i.row, at);
+      } else if (i.changed) {
+        changed_items.add(i.row, i.read_version, at);
+      }
     }
   }
   storage::repeated_keys repetitions;
@@ -32,6 +41,7 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   std::move(new_workflow_changes.rows).append_to(to);
   std::move(new_aliases.rows).append_to(to);
   std::move(new_items.rows).append_to(to);
+  std::move(changed_items.rows).append_to(to);
   std::move(new_client_keys.rows).append_to(to);
   std::move(new_keys.rows).append_to(to);
   std::move(repetitions.rows).append_to(to);

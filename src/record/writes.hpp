@@ -22,7 +22,6 @@ struct writes {
   storage::new_corrections new_corrections;
   storage::new_workflow_changes new_workflow_changes;
   storage::new_aliases new_aliases;
-  storage::new_items new_items;
   storage::new_keys new_keys;
   // Claimed keys that were repeated, by operation and key.
   std::map<std::pair<operation_id, std::string>, std::int32_t> repeated_keys;

@@ -29,4 +29,13 @@ inline void add_digest(postgres::binary_array& to, const std::optional<sha256_di
     to.add_null();
 }
 
+template <class Id>
+void add_id_or_null(postgres::binary_array& to, const std::optional<Id>& id) {
+  if (id) {
+    to.add(id->binary());
+  } else {
+    to.add_null();
+  }
+}
+
 }  // namespace recibo::storage

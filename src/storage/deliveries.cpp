@@ -16,11 +16,11 @@ using postgres::statement;
 const statement insert_deliveries{
     "insert_deliveries",
     "INSERT INTO recibo.deliveries (id, operation, provider, disposition, received_at, request_id, key, event, occurred_at, "
-    "provider_sequence, body_digest, payload, secret, peer, answer_status, trace_id) "
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+    "provider_sequence, body_digest, payload, secret, peer, answer_status, trace_id, items) "
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
     {oid::uuid_array, oid::uuid_array, oid::text_array, oid::text_array, oid::timestamptz_array, oid::text_array,
      oid::bytea_array, oid::text_array, oid::timestamptz_array, oid::int8_array, oid::bytea_array, oid::uuid_array,
-     oid::text_array, oid::text_array, oid::int4_array, oid::text_array}};
+     oid::text_array, oid::text_array, oid::int4_array, oid::text_array, oid::text_array}};
 
 const statement insert_payloads{"insert_payloads",
                                 "INSERT INTO recibo.payloads (id, body, content_type) SELECT * FROM unnest($1, $2, $3)",
@@ -100,6 +100,11 @@ void new_deliveries::add(const delivery_row& d) {
   rows.next().add(d.peer);
   rows.next().add_int4(d.answer_status);
   rows.next().add(d.trace_id);
+  if (d.items.empty()) {
+    rows.next().add_null();
+  } else {
+    rows.next().add(d.items);
+  }
 }
 
 new_payloads::new_payloads() : rows(insert_payloads) {}

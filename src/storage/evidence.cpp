@@ -36,11 +36,12 @@ const statement insert_notifications{
 const statement insert_reviews{
     "insert_reviews",
     "INSERT INTO recibo.reviews (id, operation, kind, digest, key, delivery, first_delivery, first_digest, signed_digest, "
-    "detail, "
-    "state, owner, opened_at, last_seen_at) SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) "
-    "AS u(id, operation, kind, digest, key, delivery, first_delivery, first_digest, signed_digest, detail, state, owner, at)",
+    "detail, state, owner, item_id, opened_at, last_seen_at) SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, "
+    "$10, $11, $12, $13, $14) AS u(id, operation, kind, digest, key, delivery, first_delivery, first_digest, signed_digest, "
+    "detail, state, owner, item_id, at)",
     {oid::uuid_array, oid::uuid_array, oid::text_array, oid::bytea_array, oid::bytea_array, oid::uuid_array, oid::uuid_array,
-     oid::bytea_array, oid::bytea_array, oid::text_array, oid::text_array, oid::text_array, oid::timestamptz_array}};
+     oid::bytea_array, oid::bytea_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array,
+     oid::timestamptz_array}};
 
 const statement find_reviews{"find_reviews",
                              "SELECT r.id, r.operation, r.kind, r.digest, r.key, r.delivery, r.status = 'open', r.signed_digest "
@@ -66,15 +67,6 @@ void add_text_or_null(binary_array& to, std::string_view text) {
     to.add_null();
   } else {
     to.add(text);
-  }
-}
-
-template <class Id>
-void add_id_or_null(binary_array& to, const std::optional<Id>& id) {
-  if (id) {
-    to.add(id->binary());
-  } else {
-    to.add_null();
   }
 }
 
@@ -141,6 +133,7 @@ void new_reviews::add(const review_row& r) {
   rows.next().add(r.detail);
   rows.next().add(r.state);
   rows.next().add(r.owner);
+  add_text_or_null(rows.next(), r.item_id);
   rows.next().add_time(r.at);
 }
 

@@ -79,7 +79,7 @@ const statement find_aliases{"find_aliases",
 #define RECIBO_KEY_COLUMNS                                                                                          \
   "k.operation, k.key, k.delivery, k.content_digest, k.body_digest, k.disposition, k.state, k.answer_status::int, " \
   "k.answer_body, "                                                                                                 \
-  "k.duplicates, k.signed_digest, k.provider "
+  "k.duplicates, k.signed_digest, k.provider, k.answer_items, k.payload "
 
 const statement find_keys{"find_keys",
                           "SELECT " RECIBO_KEY_COLUMNS
@@ -174,19 +174,14 @@ const statement insert_aliases{
     "INSERT INTO recibo.aliases (provider, alias, operation, learned_at) SELECT * FROM unnest($1, $2, $3, $4)",
     {oid::text_array, oid::text_array, oid::uuid_array, oid::timestamptz_array}};
 
-const statement insert_items{"insert_items",
-                             "INSERT INTO recibo.items (operation, item_id, ordinal, state, updated_at) "
-                             "SELECT * FROM unnest($1, $2, $3, $4, $5)",
-                             {oid::uuid_array, oid::text_array, oid::int4_array, oid::text_array, oid::timestamptz_array}};
-
-const statement insert_keys{
-    "insert_keys",
-    "INSERT INTO recibo.idempotency_keys (operation, key, delivery, content_digest, body_digest, "
-    "disposition, state, answer_status, "
-    "answer_body, signed_digest, provider, expires_at) "
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-    {oid::uuid_array, oid::bytea_array, oid::uuid_array, oid::bytea_array, oid::bytea_array, oid::text_array, oid::text_array,
-     oid::int4_array, oid::text_array, oid::bytea_array, oid::text_array, oid::timestamptz_array}};
+const statement insert_keys{"insert_keys",
+                            "INSERT INTO recibo.idempotency_keys (operation, key, delivery, content_digest, body_digest, "
+                            "disposition, state, answer_status, "
+                            "answer_body, signed_digest, provider, expires_at, answer_items, payload) "
+                            "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+                            {oid::uuid_array, oid::bytea_array, oid::uuid_array, oid::bytea_array, oid::bytea_array,
+                             oid::text_array, oid::text_array, oid::int4_array, oid::text_array, oid::bytea_array,
+                             oid::text_array, oid::timestamptz_array, oid::text_array, oid::uuid_array}};
 
 const statement repeat_keys{
     "repeat_keys",
@@ -361,6 +356,8 @@ std::vector<key_row> read_keys(const rows& from) {
     k.duplicates = from.int4(i, 9);
     k.signed_digest = digest_or_null(from, i, 10);
     k.provider = from.text_or_null(i, 11);
+    k.answer_items = from.text_or_null(i, 12);
+    if (!from.is_null(i, 13)) k.payload = from.id<delivery_id>(i, 13);
   }
   return out;
 }
@@ -548,15 +545,6 @@ void new_aliases::add(std::string_view provider, std::string_view alias, operati
   rows.next().add_time(at);
 }
 
-new_items::new_items() : rows(insert_items) {}
-void new_items::add(operation_id id, std::string_view item_id, std::int32_t ordinal, std::string_view state, sys_micros at) {
-  rows.next().add(id.binary());
-  rows.next().add(item_id);
-  rows.next().add_int4(ordinal);
-  rows.next().add(state);
-  rows.next().add_time(at);
-}
-
 new_keys::new_keys() : rows(insert_keys) {}
 void new_keys::add(const key_row& k) {
   rows.next().add(k.operation.binary());
@@ -571,6 +559,8 @@ void new_keys::add(const key_row& k) {
   add_digest(rows.next(), k.signed_digest);
   rows.next().add(k.provider);
   rows.next().add_time(k.expires_at);
+  rows.next().add(k.answer_items);
+  add_id_or_null(rows.next(), k.payload);
 }
 
 repeated_keys::repeated_keys() : rows(repeat_keys) {}

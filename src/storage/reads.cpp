@@ -22,7 +22,8 @@ const statement select_operation{
     "read_operation",
     "SELECT " + operation_columns +
         ", (SELECT json_agg(json_build_array(i.item_id, i.state, i.version, i.ordinal, (extract(epoch FROM i.updated_at) * "
-        "1000000)::bigint) "
+        "1000000)::bigint, coalesce(i.result, ''), coalesce(i.attention, ''), coalesce(i.attention_detail, ''), "
+        "coalesce(i.attention_delivery::text, ''), (extract(epoch FROM i.attention_at) * 1000000)::bigint) "
         "ORDER BY i.ordinal)::text FROM (SELECT * FROM recibo.items i WHERE i.operation = o.id ORDER BY i.ordinal LIMIT " +
         std::to_string(items_shown_max) +
         ") i) "
@@ -31,9 +32,11 @@ const statement select_operation{
     {oid::text}};
 
 const statement select_items{"read_items",
-                             "SELECT item_id, state, version, ordinal, updated_at FROM recibo.items "
-                             "WHERE operation = $1 AND ordinal > $2 AND ($3 IS NULL OR state = $3) ORDER BY ordinal LIMIT $4",
-                             {oid::uuid, oid::int4, oid::text, oid::int8}};
+                             "SELECT item_id, state, version, ordinal, updated_at, result, attention, attention_detail, "
+                             "attention_delivery::text, attention_at FROM recibo.items "
+                             "WHERE operation = $1 AND ordinal > $2 AND ($3 IS NULL OR state = $3) AND ($5 IS NULL OR item_id = "
+                             "$5) AND ($6 IS NULL OR (attention IS NOT NULL) = ($6 = 'true')) ORDER BY ordinal LIMIT $4",
+                             {oid::uuid, oid::int4, oid::text, oid::int8, oid::text, oid::text}};
 
 const statement select_definition{
     "read_workflow_definition", "SELECT definition FROM recibo.workflow_versions WHERE version_key = $1", {oid::int8}};
@@ -64,6 +67,11 @@ std::vector<item_view> read_shown_items(std::string_view json) {
     item.version = number_at(i, 2);
     item.ordinal = number_at(i, 3);
     item.updated_at = sys_micros(std::chrono::microseconds(number_at(i, 4)));
+    item.result = i.elements[5].text;
+    item.attention = i.elements[6].text;
+    item.attention_detail = i.elements[7].text;
+    item.attention_delivery = i.elements[8].text;
+    if (!item.attention.empty()) item.attention_at = sys_micros(std::chrono::microseconds(number_at(i, 9)));
   }
   return out;
 }
@@ -133,7 +141,10 @@ operation_view read_operation_view(const rows& from, int row) {
   }
   if (!from.is_null(row, 19)) {
     if (const auto list = parse_json(from.text(row, 19))) {
-      for (const auto& s : list->elements) o.items_by_state.push_back({s.elements[0].text, number_at(s, 1)});
+      for (const auto& s : list->elements) {
+        o.items_by_state.push_back({s.elements[0].text, number_at(s, 1)});
+        o.items_attention += number_at(s, 2);
+      }
     }
   }
   if (!from.is_null(row, 20)) o.result = from.string(row, 20);
@@ -158,6 +169,7 @@ awaitable<result<std::optional<operation_view>>> find_operation(postgres::pool& 
 awaitable<result<std::vector<item_view>>> list_items(postgres::pool& pool, item_query what, deadline until) {
   parameters with;
   with.uuid(what.operation).int4(static_cast<std::int32_t>(what.after)).text(what.state).int8(what.limit);
+  with.text(what.item_id).text(what.attention ? std::optional<std::string>(*what.attention ? "true" : "false") : std::nullopt);
   auto found = co_await pool.query(select_items, std::move(with), until);
   if (!found) co_return found.error();
   std::vector<item_view> out;
@@ -168,6 +180,11 @@ awaitable<result<std::vector<item_view>>> list_items(postgres::pool& pool, item_
     item.version = found->int4(i, 2);
     item.ordinal = found->int4(i, 3);
     item.updated_at = found->time(i, 4);
+    item.result = found->text_or_null(i, 5).value_or("");
+    item.attention = found->text_or_null(i, 6).value_or("");
+    item.attention_detail = found->text_or_null(i, 7).value_or("");
+    item.attention_delivery = found->text_or_null(i, 8).value_or("");
+    item.attention_at = found->time_or_null(i, 9);
   }
   co_return out;
 }

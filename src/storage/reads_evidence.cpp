@@ -22,8 +22,9 @@ using postgres::statement;
 const std::string delivery_columns =
     "d.id, d.provider, d.disposition, d.received_at, coalesce(o.request_id, d.request_id), d.operation, d.key, d.event, "
     "d.occurred_at, "
-    "d.provider_sequence, d.body_digest, d.payload, p.size, p.content_type, d.secret, d.peer, d.answer_status::int, d.trace_id";
-constexpr int delivery_column_count = 18;
+    "d.provider_sequence, d.body_digest, d.payload, p.size, p.content_type, d.secret, d.peer, d.answer_status::int, d.trace_id, "
+    "d.items";
+constexpr int delivery_column_count = 19;
 const std::string delivery_joins =
     " LEFT JOIN recibo.operations o ON o.id = d.operation "
     "LEFT JOIN LATERAL (SELECT octet_length(p.body)::bigint AS size, p.content_type FROM recibo.payloads p WHERE p.id = "
@@ -119,6 +120,7 @@ delivery_view read_delivery(const rows& from, int row) {
   d.peer = from.string(row, 15);
   d.answer_status = from.int4(row, 16);
   d.trace_id = from.text_or_null(row, 17);
+  d.items = from.text_or_null(row, 18);
   return d;
 }
 
@@ -168,6 +170,7 @@ review_view read_review_view(const rows& from, int row) {
   v.first_digest = from.text_or_null(row, 21);
   v.body_digest = from.text_or_null(row, 22);
   v.first_body_digest = from.text_or_null(row, 23);
+  v.item_id = from.text_or_null(row, 24);
   return v;
 }
 

@@ -24,14 +24,16 @@ inline const std::string operation_columns =
     ", " + registered("amount") + ", " + registered("currency") + ", " + registered("deadline") +
     ", r.accepted_at, "
     "(SELECT json_agg(a.alias ORDER BY a.learned_at, a.alias)::text FROM recibo.aliases a WHERE a.operation = o.id), "
-    "(SELECT json_agg(json_build_array(s.state, s.n) ORDER BY s.state)::text FROM "
-    "(SELECT i.state, count(*) AS n FROM recibo.items i WHERE i.operation = o.id GROUP BY i.state) s), "
-    "(SELECT t.result FROM recibo.transitions t WHERE t.operation = o.id AND t.result IS NOT NULL ORDER BY t.sequence DESC LIMIT "
+    "(SELECT json_agg(json_build_array(s.state, s.n, s.attention) ORDER BY s.state)::text FROM "
+    "(SELECT i.state, count(*) AS n, count(i.attention) AS attention FROM recibo.items i WHERE i.operation = o.id "
+    "GROUP BY i.state) s), "
+    "(SELECT t.result FROM recibo.transitions t WHERE t.operation = o.id AND t.item_id IS NULL AND t.result IS NOT NULL ORDER BY "
+    "t.sequence DESC LIMIT "
     "1), "
     "EXISTS (SELECT FROM recibo.audit a WHERE a.operation = o.id AND a.kind = 'delivery'), "
     "coalesce((SELECT t.notifications > 0 AND NOT EXISTS (SELECT FROM recibo.notifications n WHERE n.operation = t.operation "
     "AND n.sequence = t.sequence AND n.status <> 'delivered') "
-    "FROM recibo.transitions t WHERE t.operation = o.id ORDER BY t.sequence DESC LIMIT 1), false), "
+    "FROM recibo.transitions t WHERE t.operation = o.id AND t.item_id IS NULL ORDER BY t.sequence DESC LIMIT 1), false), "
     "now(), " +
     registered("account");
 inline constexpr int operation_column_count = 25;

@@ -14,7 +14,7 @@ inline const std::string review_select =
     "v.due_at, v.resolved_at, v.assigned_to, v.resolved_by, v.resolution, v.reason, v.delivery, v.first_delivery, v.digest, "
     "v.first_digest, "
     "(SELECT d.body_digest FROM recibo.deliveries d WHERE d.id = v.delivery LIMIT 1), "
-    "(SELECT d.body_digest FROM recibo.deliveries d WHERE d.id = v.first_delivery LIMIT 1) "
+    "(SELECT d.body_digest FROM recibo.deliveries d WHERE d.id = v.first_delivery LIMIT 1), v.item_id "
     "FROM recibo.reviews v JOIN recibo.operations o ON o.id = v.operation ";
 
 review_view read_review_view(const postgres::rows& from, int row);

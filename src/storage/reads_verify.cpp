@@ -54,6 +54,7 @@ const statement select_operations{
 const statement select_one{"verify_operation", operation_select + "WHERE o.id = $1", {oid::uuid}};
 
 // One row for each audit row, with everything that its digest is over and everything that must agree with it.
+// A delivery is read with its own fact alone: thousands of items may have moved by it.
 const statement facts_to_verify{
     "verify_facts",
     "SELECT a.operation, a.sequence::int8, a.kind, a.at, a.actor, a.delivery, a.digest, a.hash, "
@@ -71,9 +72,9 @@ const statement facts_to_verify{
     "NULL), "
     "y.kind, y.actor, y.client, y.action, y.reference, y.amount, y.currency, y.account, y.metadata::text, y.at, y.deadline, "
     "y.intent, "
-    "w.from_workflow, w.to_workflow, w.from_state, w.to_state, w.actor, w.reason, w.at "
+    "w.from_workflow, w.to_workflow, w.from_state, w.to_state, w.actor, w.reason, w.at, d.items "
     "FROM recibo.audit a "
-    "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = a.delivery LIMIT 1) d ON true "
+    "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE a.kind = 'delivery' AND x.id = a.delivery LIMIT 1) d ON true "
     "LEFT JOIN LATERAL (SELECT sha256(x.body) AS digest FROM recibo.payloads x WHERE x.id = d.payload LIMIT 1) p ON true "
     "LEFT JOIN recibo.idempotency_keys k ON k.operation = a.operation AND k.key = d.key "
     "LEFT JOIN recibo.workflow_changes w ON w.operation = a.operation AND w.sequence = a.sequence "
@@ -81,10 +82,12 @@ const statement facts_to_verify{
     "LEFT JOIN recibo.swept_keys z ON z.operation = a.operation "
     "LEFT JOIN recibo.transitions t ON t.operation = a.operation AND t.sequence = a.sequence AND t.operation >= $1 AND "
     "t.operation <= $3 "
-    "LEFT JOIN LATERAL (SELECT count(*) AS total, count(*) FILTER (WHERE CASE WHEN t.operation IS NOT NULL THEN x.type <> "
-    "'operation.' || t.to_state "
-    "WHEN a.kind = 'accept' THEN x.type <> 'operation.accepted' ELSE x.type NOT LIKE 'operation.review\\_%' END) AS strangers "
-    "FROM recibo.notifications x WHERE x.operation = a.operation AND x.sequence = a.sequence) n ON true "
+    "LEFT JOIN LATERAL (SELECT count(*) FILTER (WHERE t.operation IS NULL OR x.type = e.type) AS total, "
+    "count(*) FILTER (WHERE x.type IS DISTINCT FROM e.type AND (a.kind = 'accept' OR x.type NOT LIKE 'operation.review\\_%')) AS "
+    "strangers "
+    "FROM recibo.notifications x, LATERAL (SELECT CASE WHEN t.operation IS NOT NULL THEN CASE WHEN t.item_id IS NULL THEN "
+    "'operation.' ELSE 'item.' END || t.to_state WHEN a.kind = 'accept' THEN 'operation.accepted' END AS type) e "
+    "WHERE x.operation = a.operation AND x.sequence = a.sequence) n ON true "
     "WHERE a.operation >= $1 AND a.operation <= $3 AND (a.operation, a.sequence) > ($1, $2) ORDER BY a.operation, a.sequence "
     "LIMIT $4",
     {oid::uuid, oid::int4, oid::uuid, oid::int8}};
@@ -247,6 +250,7 @@ verify_fact fact_to_verify(const rows& from, int row) {
     w.reason = from.string(row, 57);
     w.at = from.time(row, 58);
   }
+  f.delivery_items = text_at(from, row, 59);
   return f;
 }
 

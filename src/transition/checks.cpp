@@ -70,6 +70,18 @@ class checker {
     }
   }
 
+  void check_items(const std::vector<items_rule>& rules) {
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      const items_rule& rule = rules[i];
+      const std::string where = "items/" + std::to_string(i);
+      if (rule.states.empty()) report(where + "/states", "a rule names at least one state");
+      for (const std::string& name : rule.states)
+        if (!find(name)) report(where + "/states", "there is no state named " + name);
+      const bool known = std::any_of(moves_.begin(), moves_.end(), [&](const move& m) { return m.event == rule.event; });
+      if (!known) report(where + "/event", "no transition has this event");
+    }
+  }
+
   // Whether the table hangs together. Asked only of a table whose names are right.
   void check_shape(const std::string& initial) {
     if (!problems_.empty()) return;
@@ -116,12 +128,13 @@ class checker {
 }  // namespace
 
 std::vector<workflow::problem> check_table(const std::string& name, const std::string& initial, const std::vector<state>& states,
-                                           const std::vector<move>& moves) {
+                                           const std::vector<move>& moves, const std::vector<items_rule>& items) {
   checker check(states, moves);
   check.named("name", name);
   check.check_initial(initial);
   check.check_states();
   check.check_moves();
+  check.check_items(items);
   check.check_shape(initial);
   return check.take();
 }

@@ -11,6 +11,6 @@ namespace recibo::transition {
 // All problems, in the order of the definition; what depends on names is judged only where the names are known, so that
 // one mistake is not reported twice.
 std::vector<workflow::problem> check_table(const std::string& name, const std::string& initial, const std::vector<state>& states,
-                                           const std::vector<move>& moves);
+                                           const std::vector<move>& moves, const std::vector<items_rule>& items);
 
 }  // namespace recibo::transition

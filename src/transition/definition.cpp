@@ -25,6 +25,10 @@ json to_json(const move& m) {
   return json{{"from", m.from}, {"event", m.event}, {"to", m.to}, {"by", std::move(by)}, {"evidence", m.evidence}};
 }
 
+json to_json(const items_rule& rule) {
+  return json{{"which", to_string(rule.which)}, {"states", rule.states}, {"event", rule.event}};
+}
+
 // Thrown and caught in this file alone: reading a definition has one outcome for everything that is wrong with it.
 struct not_a_definition {
   std::string why;
@@ -90,33 +94,57 @@ move read_move(const json& value) {
   return out;
 }
 
+items_rule read_items_rule(const json& value) {
+  object(value, {"which", "states", "event"});
+  items_rule out;
+  const std::string which = text(value, "which");
+  if (which != "all" && which != "any") throw not_a_definition{"which is neither all nor any"};
+  out.which = which == "all" ? items_rule::quantifier::all : items_rule::quantifier::any;
+  out.event = text(value, "event");
+  for (const json& name : list(value, "states")) {
+    if (!name.is_string()) throw not_a_definition{"a state is no text"};
+    out.states.push_back(name.get<std::string>());
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string write_definition(const std::string& name, const std::string& initial, const std::vector<state>& states,
-                             const std::vector<move>& moves) {
+                             const std::vector<move>& moves, const std::vector<items_rule>& items) {
   json all_states = json::array(), all_moves = json::array();
   for (const state& s : states) all_states.push_back(to_json(s));
   for (const move& m : moves) all_moves.push_back(to_json(m));
-  return json{{"form", form},
-              {"name", name},
-              {"initial", initial},
-              {"states", std::move(all_states)},
-              {"transitions", std::move(all_moves)}}
-      .dump();
+  json out{{"form", form},
+           {"name", name},
+           {"initial", initial},
+           {"states", std::move(all_states)},
+           {"transitions", std::move(all_moves)}};
+  for (const items_rule& rule : items) out["items"].push_back(to_json(rule));
+  return out.dump();
 }
 
 result<workflow> workflow::parse(std::string_view definition) {
   const json document = json::parse(definition, nullptr, false);
   if (document.is_discarded()) return error(permanent::invalid_configuration, "a workflow definition is not JSON");
   try {
-    object(document, {"form", "name", "initial", "states", "transitions"});
+    const bool with_items = document.is_object() && document.contains("items");
+    if (with_items) {
+      object(document, {"form", "name", "initial", "states", "transitions", "items"});
+    } else {
+      object(document, {"form", "name", "initial", "states", "transitions"});
+    }
     if (document.at("form") != form) throw not_a_definition{"its form is another than this binary reads"};
     std::vector<state> states;
     for (const json& value : list(document, "states")) states.push_back(read_state(value));
     std::vector<move> moves;
     for (const json& value : list(document, "transitions")) moves.push_back(read_move(value));
+    std::vector<items_rule> items;
+    if (with_items)
+      for (const json& value : list(document, "items")) items.push_back(read_items_rule(value));
     std::optional<workflow> out;
-    const auto problems = make(text(document, "name"), text(document, "initial"), std::move(states), std::move(moves), out);
+    const auto problems =
+        make(text(document, "name"), text(document, "initial"), std::move(states), std::move(moves), out, std::move(items));
     if (!out) throw not_a_definition{problems.front().where + ": " + problems.front().message};
     return std::move(*out);
   } catch (const not_a_definition& broken) {

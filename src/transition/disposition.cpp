@@ -65,4 +65,20 @@ bool claims_key(disposition d) noexcept {
   return false;
 }
 
+disposition combined(std::span<const disposition> elements) noexcept {
+  bool any = false, same = true, applied = false, needs_nobody = true;
+  disposition first = disposition::ignored;
+  for (const disposition d : elements) {
+    if (d == disposition::ignored) continue;
+    if (!any) first = d;
+    any = true;
+    same = same && d == first;
+    applied = applied || d == disposition::applied;
+    needs_nobody = needs_nobody && (d == disposition::applied || d == disposition::redundant || d == disposition::stale);
+  }
+  if (!any || same) return first;
+  if (!needs_nobody) return disposition::partial;
+  return applied ? disposition::applied : disposition::stale;
+}
+
 }  // namespace recibo::transition

@@ -24,12 +24,21 @@ std::optional<actor_kind> parse_actor_kind(std::string_view word) noexcept {
   return std::nullopt;
 }
 
+std::string_view to_string(items_rule::quantifier which) noexcept {
+  switch (which) {
+    case items_rule::quantifier::all: return "all";
+    case items_rule::quantifier::any: return "any";
+  }
+  return "";
+}
+
 bool move::permits(actor_kind who) const noexcept { return std::find(by.begin(), by.end(), who) != by.end(); }
 
 std::vector<workflow::problem> workflow::make(std::string name, std::string initial, std::vector<state> states,
-                                              std::vector<move> moves, std::optional<workflow>& out) {
+                                              std::vector<move> moves, std::optional<workflow>& out,
+                                              std::vector<items_rule> items) {
   out.reset();
-  auto problems = check_table(name, initial, states, moves);
+  auto problems = check_table(name, initial, states, moves, items);
   if (!problems.empty()) return problems;
 
   workflow made;
@@ -37,9 +46,10 @@ std::vector<workflow::problem> workflow::make(std::string name, std::string init
   made.initial_ = std::move(initial);
   made.states_ = std::move(states);
   made.moves_ = std::move(moves);
+  made.items_ = std::move(items);
   for (move& m : made.moves_) std::sort(m.by.begin(), m.by.end());
   made.build_index();
-  made.definition_ = write_definition(made.name_, made.initial_, made.states_, made.moves_);
+  made.definition_ = write_definition(made.name_, made.initial_, made.states_, made.moves_, made.items_);
   made.digest_ = sha256(made.definition_);
   std::uint64_t key = 0;
   for (std::size_t i = 0; i < 8; ++i) key = (key << 8) | made.digest_[i];

@@ -99,14 +99,20 @@ struct source {
 };
 using sources = std::vector<source>;  // one, or several for a composite key; empty: not configured
 
+// Where a callback speaks of items of its operation (R7). Sources stand in JSON and are relative to the element.
 struct item_rule {
-  std::string each, item_id, event;  // pointers; the last two relative to the element
+  std::optional<std::string> each;  // JSON Pointer to the elements; nullopt: the body is about one item
+  sources item_id, event, occurred_at, sequence;
+  std::map<std::string, source> result;
 };
 
 struct extract {
   sources request_id, idempotency_key, event, sequence, occurred_at, reference, amount, currency, account;
   std::map<std::string, source> result;  // the allow-list (R39): name → source
   std::optional<item_rule> items;
+  // JSON Pointer to a list of events of one request (R41), each read by itself: then every source in JSON is relative to the
+  // element, also those of `items`.
+  std::optional<std::string> each;
 };
 
 // What an unknown request ID means (R11).

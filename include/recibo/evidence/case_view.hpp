@@ -53,7 +53,7 @@ std::string_view last_stage(const storage::operation_view& o);
 // The operation as contract section 5 names its fields. Lists leave the items out.
 void write_operation(json_writer& out, const storage::operation_view& o, const judged_by& by, audience who,
                      bool with_items = true);
-void write_item(json_writer& out, const storage::item_view& item, const transition::workflow& table);
+void write_item(json_writer& out, const storage::item_view& item, const transition::workflow& table, audience who);
 // The customer-safe words alone (role `support`).
 void write_status(json_writer& out, const storage::operation_view& o, const transition::workflow& table);
 

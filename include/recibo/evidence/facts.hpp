@@ -19,8 +19,8 @@
 namespace recibo::evidence {
 
 // Values of audit.kind.
-inline constexpr std::string_view kind_accept = "accept", kind_delivery = "delivery", kind_event = "event",
-                                  kind_payload_access = "payload_access", kind_correction = "correction",
+inline constexpr std::string_view kind_accept = "accept", kind_delivery = "delivery", kind_item = "item", kind_items = "items",
+                                  kind_event = "event", kind_payload_access = "payload_access", kind_correction = "correction",
                                   kind_workflow = "workflow";
 // Values of corrections.kind: a client registered what a callback had begun; an event edited what was registered.
 inline constexpr std::string_view registered_intent = "registered", edited_intent = "edited";
@@ -58,8 +58,32 @@ struct delivered {
   std::string_view secret;  // name of the secret that verified it
   int answer_status = 0;
   std::optional<moved> move;
+  std::string_view items;  // deliveries.items, byte for byte; empty: none, and then no part of the fact
 };
 audit_fact delivery_fact(const delivered& what);
+
+// A callback about items moved one of them, or, by its word on the operation itself, that. Follows the fact of its delivery;
+// each such move is a fact of its own.
+struct item_moved {
+  std::int64_t sequence = 0;
+  sys_micros at{};
+  std::string_view provider;
+  delivery_id delivery;
+  moved move;  // item_id is empty where the operation moved
+};
+audit_fact item_fact(const item_moved& what);
+
+// What the items have become moved their operation, by a rule of the workflow. `who` and `actor` are those of the fact
+// that moved the item.
+struct items_moved {
+  std::int64_t sequence = 0;
+  sys_micros at{};
+  transition::actor_kind who = transition::actor_kind::provider;
+  std::string_view actor;
+  std::optional<delivery_id> delivery;
+  moved move;
+};
+audit_fact items_fact(const items_moved& what);
 
 // A client, an operator or the clock raised an event, and it moved something. `evidence` is canonical_json() of what is
 // stored as jsonb: the one text that a round trip through jsonb does not change.

@@ -48,6 +48,9 @@ class metrics {
   void stage(std::string_view provider, std::string_view stage, double seconds) noexcept;
   // recibo_signature_failures_total{provider,reason}: the word of the error; one that is no signature failure is "other".
   void signature_failure(std::string_view provider, std::string_view reason) noexcept;
+  // recibo_sequence_decisions_total{provider,decision}: "overruled", a move that the table allowed and the provider's
+  // sequence called stale; "doubted", a sequence that fits no count, so that the table alone decided (R10).
+  void sequence_decision(std::string_view provider, std::string_view decision) noexcept;
   // recibo_secret_last_used_seconds{provider,secret}: Unix time of the newest delivery that it verified in this process,
   // 0 before the first (R38). Never goes back.
   void secret_used(std::string_view provider, std::string_view secret, sys_micros at) noexcept;

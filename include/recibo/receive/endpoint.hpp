@@ -72,11 +72,15 @@ class callbacks : public http::service {
   // Verified and extracted, or a handshake, or the answer that needs no record.
   // `fetched`: the key that the request names, or nullptr where its scheme has none to name. `meant`: the operation of the
   // callback URL; nullptr where the provider has one URL for all.
-  std::variant<http::response, signed_handshake, record::callback> judge(http::request& whole,
-                                                                         std::shared_ptr<const config::settings> settings,
-                                                                         const config::provider& from,
-                                                                         const verify::fetched_key* fetched,
-                                                                         const verify::callback_identity* meant);
+  std::variant<http::response, signed_handshake, record::work> judge(http::request& whole,
+                                                                     std::shared_ptr<const config::settings> settings,
+                                                                     const config::provider& from,
+                                                                     const verify::fetched_key* fetched,
+                                                                     const verify::callback_identity* meant);
+  // What a verified request has to record; or the answer, where all of it is ignored by rule. `unusable`: why it is kept as
+  // unprocessable, whatever it holds.
+  std::variant<http::response, signed_handshake, record::work> read(http::request& whole, record::callback common,
+                                                                    const config::provider& from, std::optional<error> unusable);
   // The key that this request needs and the configuration does not have; nullopt: none. `refusal` is filled with the answer
   // when it cannot be had: 401 where there is no such key, 503 where the provider could not be asked.
   boost::asio::awaitable<std::optional<verify::fetched_key>> fetch_key(const http::request& whole,

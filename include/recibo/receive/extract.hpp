@@ -6,6 +6,7 @@
 #include "recibo/record/work.hpp"
 
 #include <cstddef>
+#include <vector>
 
 namespace recibo::receive {
 
@@ -41,5 +42,14 @@ inline constexpr std::size_t result_max = 4096;
 // over the body with `content: bytes`, and for what is unprocessable.
 // An event that the map ignores is never unprocessable for a field: foreign traffic need not have our fields (R43).
 void extract(const config::provider& how, const http::request& from, record::callback& out);
+
+// The same for a provider whose requests carry many events (`each`): a callback for each element, in order, whose sources in
+// JSON are relative to the element. `whole` brings what all have in common (settings, provider, received_at, peer,
+// trace_id, secret_name, signed_digest); IDs are made at `whole.received_at`. Where the whole key stands outside the
+// element, the element's index is part of it, as it is of what the signature names.
+// `content: bytes` is the canonical text of the element. An object where the list is wanted is its only element; an empty
+// list has none. What is no list, or too long a one (record::events_in_request_max), or no JSON at all, is one callback
+// that is unprocessable.
+std::vector<record::callback> extract_each(const config::provider& how, const http::request& from, const record::callback& whole);
 
 }  // namespace recibo::receive

@@ -17,6 +17,27 @@
 
 namespace recibo::record {
 
+// Elements of one request about items, at most: as many as an operation may have.
+inline constexpr std::size_t items_in_callback_max = 10'000;
+
+// What a callback says of one item (R7).
+struct item_news {
+  std::string item_id;    // empty: it could not be read
+  std::string event_raw;  // the provider's word
+  std::string event;      // the workflow's event, or "ignore"; empty: not in the map
+  std::optional<sys_micros> occurred_at;
+  std::optional<std::int64_t> sequence;
+  std::string result;  // as callback::result, of the item
+  // Why it cannot be understood; the other elements are not the worse for it.
+  std::optional<error> unprocessable;
+
+  bool understood() const noexcept { return !unprocessable && !event.empty(); }
+  friend bool operator==(const item_news& a, const item_news& b) {
+    return a.item_id == b.item_id && a.event == b.event && a.occurred_at == b.occurred_at && a.sequence == b.sequence &&
+           a.result == b.result;
+  }
+};
+
 // A verified callback, extracted. Owns all it names.
 struct callback {
   std::shared_ptr<const config::settings> settings;  // keeps `provider` alive
@@ -45,7 +66,8 @@ struct callback {
   std::string key;        // canonical bytes of the composite key (length-prefixed fields), never empty for a good callback
   std::string key_text;   // the same for people: parts joined by " / "
   std::string event_raw;  // the provider's word
-  std::string event;      // the workflow's event; empty: not in the map (unmapped)
+  std::string event;      // the workflow's event; empty: not in the map (unmapped), or only items are spoken of
+  std::vector<item_news> items;
   std::optional<sys_micros> occurred_at;
   std::optional<std::int64_t> sequence;
   std::optional<decimal> amount;
@@ -58,6 +80,9 @@ struct callback {
   // the key that stand there. Within its operation it names the callback as the key does, so that signed bytes sent
   // again under another key are the same callback.
   std::optional<sha256_digest> signed_digest;
+
+  // Otherwise it goes to the failed callbacks. What speaks of items alone has no word for the operation.
+  bool understood() const noexcept { return !unprocessable && (!event.empty() || (!items.empty() && event_raw.empty())); }
 };
 
 struct registered_item {
@@ -145,8 +170,6 @@ struct workflow_change {
   std::string actor, reason;
 };
 
-using work = std::variant<callback, registration, event, payload_access, rematch, workflow_change>;
-
 // What came of it, read back from rows that its own transaction committed or read under the lock.
 struct outcome {
   // For callbacks: the disposition of the answer body (for a duplicate, the first's), and whether this was a replay.
@@ -158,11 +181,31 @@ struct outcome {
   // For callbacks: status and literal body as decided and stored; body empty optional: the contract's JSON.
   int status = 200;
   std::optional<std::string> body;
+  std::string items;   // JSON array: what was decided about each item; empty: it spoke of none
   std::string detail;  // for unprocessable and conflict: the reason, safe to show
+  // For several events of one request: what came of each, in order; the members above then say what they come to.
+  std::vector<outcome> parts;
   // For registrations and events.
   std::int64_t version = 0, revision = 0;
   // When it was decided: the time of the rows that it made.
   sys_micros at{};
 };
+
+// Several events of one request, for different operations (R41): each has its own key and disposition, all of them are
+// recorded before the one answer. Those whose operation is known are decided in one transaction, and put back together when
+// one of these operations is busy; those that have to be parked are parked in one transaction before.
+struct callback_group {
+  std::vector<callback> parts;  // in the order of the request; without bodies
+  std::string body, content_type;
+  // What is decided already, by part: parked, and committed.
+  std::vector<std::optional<outcome>> settled;
+  // The delivery that the body is kept under, once there is one.
+  std::optional<delivery_id> payload;
+};
+
+// Events of one request at most.
+inline constexpr std::size_t events_in_request_max = 1'000;
+
+using work = std::variant<callback, callback_group, registration, event, payload_access, rematch, workflow_change>;
 
 }  // namespace recibo::record

@@ -26,6 +26,7 @@ struct delivery_row {
   std::string_view secret, peer;
   std::int32_t answer_status = 200;
   std::string_view trace_id;
+  std::string_view items;  // JSON text; empty: none
 };
 
 struct new_deliveries {

@@ -57,6 +57,7 @@ struct review_row {
   std::optional<sha256_digest> signed_digest{};  // of a conflict whose key is not signed
   std::string_view detail, state, owner;
   sys_micros at{};
+  std::string_view item_id;  // empty: it is about the operation
 };
 struct new_reviews {
   bulk rows;

@@ -1,4 +1,4 @@
-// Named SQL and row mapping of operations and what belongs to their identity: registrations, aliases, items, keys.
+// Named SQL and row mapping of operations and what belongs to their identity: registrations, aliases, keys.
 // The write path's half; lists and views are in reads.hpp.
 #pragma once
 
@@ -101,6 +101,10 @@ struct key_row {
   // Set under the scope [provider, key]: whose key it is; and when it may be swept, where it is not kept for good.
   std::optional<std::string> provider{};
   std::optional<sys_micros> expires_at{};
+  // The delivery that the body is kept under, where it is another: several events came in one request.
+  std::optional<delivery_id> payload{};
+  // The list of items in the answer, JSON text.
+  std::optional<std::string> answer_items{};
 };
 struct key_name {
   std::string_view request_id, key;
@@ -179,11 +183,6 @@ struct new_aliases {
   bulk rows;
   new_aliases();
   void add(std::string_view provider, std::string_view alias, operation_id id, sys_micros at);
-};
-struct new_items {
-  bulk rows;
-  new_items();
-  void add(operation_id id, std::string_view item_id, std::int32_t ordinal, std::string_view state, sys_micros at);
 };
 struct new_keys {
   bulk rows;

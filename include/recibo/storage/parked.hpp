@@ -30,7 +30,7 @@ struct parked_row {
   sha256_digest content_digest{}, body_digest{};
   std::optional<sha256_digest> signed_digest{};
   std::optional<std::string> request_id;
-  std::string event, event_raw, result, secret;
+  std::string event, event_raw, result, secret, items;
   std::optional<sys_micros> occurred_at;
   std::optional<std::int64_t> provider_sequence;
   std::optional<std::string> amount, currency, account;
@@ -39,6 +39,8 @@ struct parked_row {
   sys_micros parked_at{};
   // Every reference that the callback carried.
   std::vector<std::string> references;
+  // The delivery that the body is kept under, where it is another.
+  std::optional<delivery_id> payload{};
   // From append_find_parked alone: the name that was asked for.
   bool matched_reference = false;
   std::string matched;

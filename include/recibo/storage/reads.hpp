@@ -23,6 +23,10 @@ struct item_view {
   std::string item_id, state;
   std::int64_t version = 0, ordinal = 0;
   sys_micros updated_at{};
+  std::string result;  // JSON text; empty: none
+  // Why somebody has to look at it: a disposition or the kind of a review; empty: nobody has to.
+  std::string attention, attention_detail, attention_delivery;
+  std::optional<sys_micros> attention_at{};
 };
 
 struct item_count {
@@ -44,11 +48,12 @@ struct operation_view {
   sys_micros accepted_at{};
   std::vector<std::string> references;
   std::vector<item_count> items_by_state;
-  std::vector<item_view> items;  // at most items_shown_max; empty in lists
-  std::string result;            // of the latest transition that has one, JSON text; empty: none
-  bool called_back = false;      // a callback is on record
-  bool notified = false;         // the latest transition had notifications, and all are delivered
-  sys_micros read_at{};          // the database's clock: what "overdue" is measured by
+  std::int64_t items_attention = 0;  // how many of them somebody has to look at
+  std::vector<item_view> items;      // at most items_shown_max; empty in lists
+  std::string result;                // of the latest transition that has one, JSON text; empty: none
+  bool called_back = false;          // a callback is on record
+  bool notified = false;             // the latest transition had notifications, and all are delivered
+  sys_micros read_at{};              // the database's clock: what "overdue" is measured by
 };
 
 // nullopt: no such operation. Errors of the pool.
@@ -58,7 +63,8 @@ boost::asio::awaitable<result<std::optional<operation_view>>> find_operation(pos
 // A page of the items of one operation, in the order of their registration.
 struct item_query {
   operation_id operation;
-  std::optional<std::string> state;
+  std::optional<std::string> state, item_id;
+  std::optional<bool> attention;
   std::int64_t after = -1;  // ordinal
   int limit = 50;
 };

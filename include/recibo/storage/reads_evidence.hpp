@@ -32,6 +32,7 @@ struct delivery_view {
   std::string secret, peer;
   std::int32_t answer_status = 0;
   std::optional<std::string> trace_id;
+  std::optional<std::string> items;  // what was decided about each item, JSON text
 };
 
 boost::asio::awaitable<result<std::optional<delivery_view>>> find_delivery(postgres::pool& pool, delivery_id id,
@@ -68,6 +69,7 @@ struct review_view {
   std::string digest;                       // content digest of `delivery`
   std::optional<std::string> first_digest;  // content digest of `first_delivery`
   std::optional<std::string> body_digest, first_body_digest;
+  std::optional<std::string> item_id;  // none: it is about the operation
 };
 
 boost::asio::awaitable<result<std::optional<review_view>>> find_review(postgres::pool& pool, review_id id,

@@ -48,7 +48,7 @@ struct verify_fact {
   sha256_digest digest{}, hash{};
   // Of the delivery that the row names; false where there is none.
   bool has_delivery = false;
-  std::string provider, disposition, key, secret;
+  std::string provider, disposition, key, secret, delivery_items;
   sha256_digest body_digest{};
   std::int64_t answer_status = 0;
   std::optional<operation_id> delivery_operation;

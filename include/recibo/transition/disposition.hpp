@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace recibo::transition {
@@ -27,5 +28,10 @@ std::optional<disposition> parse_disposition(std::string_view word) noexcept;
 // Whether the idempotency key is taken by a callback with this disposition (the matrix of contract section 4).
 // `parked` is kept once by its park row instead, and `duplicate` finds the key taken already: both false.
 bool claims_key(disposition d) noexcept;
+
+// What the elements of one request come to: the one word that all of them have; `applied` where each was applied or said
+// nothing new; `stale` where none was applied and none of them needs anybody; else `partial`. Elements that are ignored by
+// rule count only where all are. Of nothing: ignored.
+disposition combined(std::span<const disposition> elements) noexcept;
 
 }  // namespace recibo::transition

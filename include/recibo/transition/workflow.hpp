@@ -56,12 +56,27 @@ struct move {
   bool permits(actor_kind who) const noexcept;
 };
 
+// Moves the operation by what its items have become (R7): the rule itself is the permission, so the row that it takes may
+// be anybody's.
+struct items_rule {
+  enum class quantifier {
+    all,  // every item is in one of the states
+    any,  // at least one is
+  };
+  quantifier which = quantifier::all;
+  std::vector<std::string> states;
+  std::string event;
+};
+
+std::string_view to_string(items_rule::quantifier which) noexcept;  // "all", "any"
+
 // Immutable once made; safe to read from any thread. States and moves keep the order of the configuration.
 class workflow {
  public:
   // What is wrong with a table that make() refused; `where` is a path within the definition, so that the loader can
   // name file:line:column: "name", "initial", "states", "states/<name>", "states/<name>/limit/event",
-  // "transitions/<index of the move>/to" and so on, with the names of the configuration's keys.
+  // "transitions/<index of the move>/to", "items/<index of the rule>/states" and so on, with the names of the
+  // configuration's keys.
   struct problem {
     std::string where;
     std::string message;
@@ -70,15 +85,18 @@ class workflow {
   // Checks: the initial state exists; every name used exists; no (from, event) has two rows, because there would be two
   // targets or two opinions on who may; every row says who; no move leaves a terminal state except by an operator; every
   // state can be reached; every state that is not terminal has a way out to another; a limit is positive and its event
-  // has a move by the clock from that state; names are 1-63 characters of [a-z0-9_-]; labels and owners are UTF-8.
-  // All problems at once; an empty answer means that `out` was set. `by` is sorted, since its order means nothing.
+  // has a move by the clock from that state; rules of items name states and an event of the table; names are 1-63 characters of
+  // [a-z0-9_-]; labels and owners are UTF-8. All problems at once; an empty answer means that `out` was set. `by` is sorted,
+  // since its order means nothing.
   static std::vector<problem> make(std::string name, std::string initial, std::vector<state> states, std::vector<move> moves,
-                                   std::optional<workflow>& out);
+                                   std::optional<workflow>& out, std::vector<items_rule> items = {});
 
   const std::string& name() const noexcept { return name_; }
   const std::string& initial() const noexcept { return initial_; }
   const std::vector<state>& states() const noexcept { return states_; }
   const std::vector<move>& moves() const noexcept { return moves_; }
+  // Asked in this order after an item has moved; empty: items never move their operation.
+  const std::vector<items_rule>& items() const noexcept { return items_; }
 
   // nullptr: no such state / no move for this event there.
   const state* find_state(std::string_view name) const noexcept;
@@ -121,6 +139,7 @@ class workflow {
   std::string name_, initial_;
   std::vector<state> states_;
   std::vector<move> moves_;
+  std::vector<items_rule> items_;
   // Tables have some ten states and some twenty moves: scanning a short vector beats a map here, and copies and moves
   // of a workflow stay plain because everything refers by position.
   std::vector<std::vector<std::size_t>> moves_from_;  // by state

@@ -484,6 +484,57 @@ TEST(Load, EveryPresetIsServedOrSaidNotToBe) {
   }
 }
 
+TEST(Load, ItemsAndManyEventsAreReadAndShown) {
+  const auto l = load(R"(providers:
+  p:
+    verify: {scheme: github, secrets: [s3cret]}
+    extract:
+      each: ""
+      request_id: /id
+      idempotency_key: /key
+      items: {each: /results, item_id: /id, event: /status, occurred_at: {json: /at, format: unix_s}, sequence: /n, result: {score: /score}}
+    events: {done: complete}
+    workflow: w
+workflows:
+  w:
+    initial: open
+    states: {open: {limit: none}, done: {terminal: true}}
+    transitions: [{from: open, event: complete, to: done, by: provider}]
+    items: [{all: done, event: complete}, {any: [done, open], event: complete}]
+)");
+  ASSERT_THAT(lines_of(l.problems), IsEmpty());
+  const extract& e = l.settings->providers.at("p").extract;
+  EXPECT_EQ(e.each, "");
+  EXPECT_TRUE(e.event.empty()) << "where items are spoken of, the operation need not be";
+  ASSERT_TRUE(e.items);
+  EXPECT_EQ(e.items->each, "/results");
+  EXPECT_EQ(e.items->item_id.front().name, "/id");
+  EXPECT_EQ(e.items->occurred_at.front().format, verify::timestamp_format::unix_s);
+  EXPECT_EQ(e.items->result.at("score").name, "/score");
+  const auto& rules = l.settings->workflows.at("w")->items();
+  ASSERT_EQ(rules.size(), 2u);
+  EXPECT_EQ(rules[0].which, transition::items_rule::quantifier::all);
+  EXPECT_THAT(rules[1].states, ElementsAre("done", "open"));
+  const auto shown = nlohmann::json::parse(effective_json(*l.settings));
+  EXPECT_EQ(shown["providers"]["p"]["extract"]["items"]["each"], "/results");
+  EXPECT_EQ(shown["providers"]["p"]["extract"]["each"], "");
+  EXPECT_EQ(shown["workflows"]["w"]["items"][0]["all"][0], "done");
+}
+
+TEST(Load, RulesOfItemsAreCheckedWithTheTable) {
+  const auto l = load(R"(workflows:
+  w:
+    initial: open
+    states: {open: {limit: none}, done: {terminal: true}}
+    transitions: [{from: open, event: complete, to: done, by: provider}]
+    items: [{all: don, event: complete}, {any: done, event: finish}, {event: complete}, {all: done, any: done, event: complete}]
+)");
+  EXPECT_THAT(lines_of(l.problems),
+              ElementsAre("6:19: states: there is no state named don", "6:61: event \"finish\": no transition has this event",
+                          "6:70: items: a rule says either all or any: the states that all items, or at least one, must be in",
+                          "6:89: items: a rule says either all or any: the states that all items, or at least one, must be in"));
+}
+
 TEST(Load, AnAgeCheckIsSwitchedOffByOneWordAndWarns) {
   const auto l = load(R"(providers:
   p:

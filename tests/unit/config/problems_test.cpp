@@ -422,12 +422,18 @@ INSTANTIATE_TEST_SUITE_P(
             {"idempotency_key: the signature does not cover this header, so anybody could change it; write `unsigned: accept` "
              "beside it if that is meant",
              "unsigned: expected accept, found \"true\""}},
-        bad{"Items",
-            "extract: {request_id: /id, idempotency_key: /key, event: /a, ^items: {each: /r, item_id: /id, event: /s}}",
-            {"items: not served by this version"}},
-        bad{"Each",
-            "extract: {request_id: /id, idempotency_key: /key, event: /a, ^each: /events}",
-            {"each: not served by this version"}},
+        bad{"ItemsWithoutIdentity",
+            "extract: {request_id: /id, idempotency_key: /key, ^items: {each: /r, event: /s}}",
+            {"items: item_id is required: which item an element is about"}},
+        bad{"ItemInAHeader",
+            "extract: {request_id: /id, idempotency_key: /key, items: {each: /r, item_id: /id, event: ^{header: x, unsigned: "
+            "accept}}}",
+            {"event: what is said of an item stands in the JSON of its element"}},
+        bad{"EachIsNoPointer",
+            "extract: {request_id: /id, idempotency_key: /key, event: /a, each: ^events, items: {each: ^r, item_id: /id, event: "
+            "/s}}",
+            {"each: a JSON Pointer begins with \"/\" and escapes \"~\" as \"~0\", found \"events\"",
+             "each: a JSON Pointer begins with \"/\" and escapes \"~\" as \"~0\", found \"r\""}},
         bad{"ResultName",
             "extract: {request_id: /id, idempotency_key: /key, event: /a, result: {^\"Se ttled\": /x}}",
             {"result \"Se ttled\": a name has 1 to 63 characters of a-z, 0-9, \"_\" and \"-\", and begins with a letter or "

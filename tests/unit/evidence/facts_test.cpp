@@ -48,6 +48,7 @@ TEST(Facts, EveryFieldOfADeliveryCounts) {
       {"version", [](delivered& d) { d.move->version = 2; }},
       {"item", [](delivered& d) { d.move->item_id = "i1"; }},
       {"result", [](delivered& d) { d.move->result = R"({"code":"8"})"; }},
+      {"items", [](delivered& d) { d.items = R"([{"item_id":"i1"}])"; }},
   };
   for (const auto& [name, change] : changes) {
     auto d = good();
@@ -79,6 +80,47 @@ TEST(Facts, EveryFieldOfAnEventCounts) {
     auto r = base;
     change(r);
     EXPECT_NE(fact_digest(operation, event_fact(r)), digest) << name;
+  }
+}
+
+TEST(Facts, EveryFieldOfAnItemsMoveCounts) {
+  item_moved base;
+  base.sequence = 3;
+  base.at = at;
+  base.provider = "p1";
+  base.delivery = delivery;
+  base.move = moved{"complete", "accepted", "completed", 1, "i1", ""};
+  const auto digest = fact_digest(operation, item_fact(base));
+  const std::map<std::string, std::function<void(item_moved&)>> changes{
+      {"sequence", [](item_moved& i) { i.sequence = 4; }},           {"provider", [](item_moved& i) { i.provider = "p2"; }},
+      {"delivery", [](item_moved& i) { i.delivery.bytes[15] = 9; }}, {"item", [](item_moved& i) { i.move.item_id = "i2"; }},
+      {"to", [](item_moved& i) { i.move.to = "failed"; }},           {"result", [](item_moved& i) { i.move.result = "{}"; }},
+  };
+  for (const auto& [name, change] : changes) {
+    auto i = base;
+    change(i);
+    EXPECT_NE(fact_digest(operation, item_fact(i)), digest) << name;
+  }
+}
+
+TEST(Facts, EveryFieldOfAMoveByItemsCounts) {
+  items_moved base;
+  base.sequence = 4;
+  base.at = at;
+  base.actor = "p1";
+  base.delivery = delivery;
+  base.move = moved{"complete", "accepted", "completed", 1, "", ""};
+  const auto digest = fact_digest(operation, items_fact(base));
+  const std::map<std::string, std::function<void(items_moved&)>> changes{
+      {"who", [](items_moved& i) { i.who = transition::actor_kind::client; }},
+      {"actor", [](items_moved& i) { i.actor = "checkout"; }},
+      {"delivery", [](items_moved& i) { i.delivery.reset(); }},
+      {"event", [](items_moved& i) { i.move.event = "fail"; }},
+  };
+  for (const auto& [name, change] : changes) {
+    auto i = base;
+    change(i);
+    EXPECT_NE(fact_digest(operation, items_fact(i)), digest) << name;
   }
 }
 

@@ -44,6 +44,23 @@ TEST_F(Queue, TakesInOrderOfArrivalUpToTheBatch) {
   EXPECT_EQ(ids(q.take(2, 1000, now)), (strings{"c"}));
 }
 
+TEST_F(Queue, ARequestOfManyEventsCountsAsManyAndIsNeverTooLarge) {
+  queue q(bounds);
+  callback_group g;
+  for (int i = 0; i < 5; ++i) {
+    callback c;
+    c.provider = &provider;
+    c.id = make_id<delivery_id>(sys_micros{});
+    g.parts.push_back(std::move(c));
+  }
+  ASSERT_TRUE(q.push(made("a")));
+  ASSERT_TRUE(q.push(std::make_shared<entry>(context.get_executor(), work(std::move(g)), now + 10s)));
+  ASSERT_TRUE(q.push(made("b")));
+  EXPECT_EQ(q.take(3, 1000, now).size(), 1u);
+  EXPECT_EQ(q.take(3, 1000, now).size(), 1u) << "alone it is a batch, although it has more rows than one";
+  EXPECT_EQ(ids(q.take(3, 1000, now)), (strings{"b"}));
+}
+
 TEST_F(Queue, SeveralOfOneOperationShareABatchAndThenNoOtherWriterGetsIt) {
   queue q(bounds);
   for (const auto* id : {"a", "a", "b"}) ASSERT_TRUE(q.push(made(id)));

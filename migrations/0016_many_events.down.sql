@@ -1,0 +1,2 @@
+ALTER TABLE recibo.parked DROP COLUMN payload;
+ALTER TABLE recibo.idempotency_keys DROP COLUMN payload;

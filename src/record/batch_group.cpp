@@ -1,0 +1,142 @@
+// What a batch decides about several events of one request (R41): all of them, or none yet.
+#include "batch.hpp"
+#include "group.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <unordered_map>
+
+namespace recibo::record {
+
+using transition::disposition;
+
+batch::readiness batch::readiness_of(const callback& c) {
+  if (!c.understood() || c.event == "ignore") return readiness::ready;
+  const auto* o = found_.find_for(c);
+  if (!o) {
+    switch (found_.meaning_of(c)) {
+      case found::stranger::busy: return readiness::busy;
+      case found::stranger::elsewhere:
+      case found::stranger::unknown: break;
+    }
+    switch (c.named_instead ? config::unmatched::reject : c.provider->unmatched) {
+      case config::unmatched::ignore:
+      case config::unmatched::reject: return readiness::ready;
+      case config::unmatched::park: return readiness::absent;
+      case config::unmatched::register_: break;
+    }
+    if (found_.meaning_of(c) == found::stranger::elsewhere) return readiness::absent;
+    const auto names = names_of(c);
+    return found_.may_meet(names) && found_.may_apply(c.provider->name, c.request_id, names) ? readiness::ready : readiness::busy;
+  }
+  if (o->blocked) return readiness::busy;
+  const auto learned = found_.unknown_references(o->row.provider, c.references);
+  const bool locked =
+      found_.may_meet(learned) && (learned.empty() || found_.may_apply(o->row.provider, o->row.request_id, learned));
+  return locked ? readiness::ready : readiness::busy;
+}
+
+void batch::decide_group(const callback_group& g, verdict& v) {
+  bool busy = false, absent = false;
+  for (std::size_t i = 0; i < g.parts.size(); ++i) {
+    if (is_settled(g, i)) continue;
+    const auto ready = readiness_of(g.parts[i]);
+    busy = busy || ready == readiness::busy;
+    absent = absent || ready == readiness::absent;
+  }
+  if (busy) {
+    // What comes later for these operations waits behind it.
+    for (std::size_t i = 0; i < g.parts.size(); ++i) {
+      auto* o = is_settled(g, i) || !g.parts[i].understood() ? nullptr : found_.find_for(g.parts[i]);
+      if (o) o->blocked = true;
+    }
+    v.is = verdict::kind::busy;
+    return;
+  }
+  if (absent) {
+    v.is = verdict::kind::absent;
+    return;
+  }
+
+  group_ = &g;
+  group_payload_ = g.payload;
+  group_failed_ = false;
+  any_part_failed_ =
+      std::any_of(g.parts.begin(), g.parts.end(), [](const auto& c) { return !c.understood() || has_failed_items(c.items); });
+  std::vector<outcome> outcomes(g.parts.size());
+  for (std::size_t i = 0; i < g.parts.size(); ++i)
+    if (is_settled(g, i)) outcomes[i] = *g.settled[i];
+  for (const auto& step : order_of_group(g)) {
+    const auto& c = g.parts[step.part];
+    if (c.event == "ignore" && c.understood()) {
+      outcomes[step.part] = ignored_part(c);
+      continue;
+    }
+    contradicts_ = step.contradicts;
+    verdict one;
+    decide_callback(c, one);
+    contradicts_ = false;
+    // Nothing that a part does takes from another what it needs; half a group must never be committed.
+    if (one.is != verdict::kind::decided) throw std::logic_error("an event of a request was not decided with the others");
+    // What leaves only a count has no delivery to name, and a resend is answered with the same bytes.
+    if (one.outcome.disposition == disposition::unknown_operation || one.outcome.disposition == disposition::ignored)
+      one.outcome.delivery = {};
+    outcomes[step.part] = std::move(one.outcome);
+  }
+  group_ = nullptr;
+  v.is = verdict::kind::decided;
+  v.outcome = combine(g, std::move(outcomes));
+}
+
+// All events about one operation are looked at before any is decided: in which order the table allows them, and whether
+// they contradict each other.
+std::vector<batch::group_step> batch::order_of_group(const callback_group& g) {
+  std::vector<std::vector<std::size_t>> together;
+  std::unordered_map<std::string, std::size_t> place;
+  for (std::size_t i = 0; i < g.parts.size(); ++i) {
+    if (is_settled(g, i)) continue;
+    const auto subject = subject_text(g.parts[i]);
+    const auto [known, fresh] = subject.empty() ? std::pair(place.end(), true) : place.try_emplace(subject, together.size());
+    if (fresh) {
+      together.push_back({i});
+    } else {
+      together[known->second].push_back(i);
+    }
+  }
+  std::vector<group_step> out;
+  for (const auto& group : together) {
+    if (group.size() == 1) {
+      out.push_back({group.front(), false});
+      continue;
+    }
+    const auto& first = g.parts[group.front()];
+    auto* o = found_.find_for(first);
+    const auto* table = o ? &table_of(*o, *first.settings) : first.settings->workflows.at(first.provider->workflow).get();
+    transition::subject now;
+    if (o) {
+      now = subject_of(*o);
+    } else {
+      now.state = table->initial();
+    }
+    std::vector<transition::news> said;
+    for (const auto i : group) said.push_back(news_of(g.parts[i]));
+    const auto decided = transition::decide_together(*table, now, said, first.provider->order);
+    if (decided.contradicts) {
+      for (const auto i : group) out.push_back({i, true});
+    } else {
+      for (const auto i : decided.order) out.push_back({group[i], false});
+    }
+  }
+  return out;
+}
+
+// Which operation it says something of that nobody has said under its key yet; empty: nothing is to be looked at together.
+std::string batch::subject_text(const callback& c) {
+  if (!c.understood() || c.event.empty() || c.event == "ignore") return {};
+  if (auto* o = found_.find_for(c))
+    return claim_of(c, *o) == nullptr && conflict_of(c, *o) == nullptr ? "o" + std::string(o->row.id.binary()) : std::string();
+  if (!c.request_id.empty()) return "r" + c.request_id;
+  return c.references.empty() ? std::string() : "a" + c.references.front();
+}
+
+}  // namespace recibo::record
