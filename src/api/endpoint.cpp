@@ -14,7 +14,9 @@ const endpoint_table& endpoints() {
     add_timeline(t);
     add_deliveries(t);
     add_reviews(t);
+    add_review_actions(t);
     add_failed_callbacks(t);
+    add_failed_callback_actions(t);
     add_providers(t);
     add_refusals(t);
     add_workflows(t);

@@ -26,12 +26,16 @@ void write_failed(json_writer& out, const storage::failed_view& f) {
   out.number("answer_status", f.answer_status)
       .number("count", f.count)
       .time("first_seen_at", f.first_seen_at)
-      .time("last_seen_at", f.last_seen_at);
+      .time("last_seen_at", f.last_seen_at)
+      .number("attempts", f.attempts)
+      .time("last_attempt_at", f.last_attempt_at);
   out.key("_links")
       .begin_object()
       .text("self", "/v1/failed-callbacks/" + id)
       .text("delivery", delivery)
       .text("payload", delivery + "/payload")
+      .text("replay", "/v1/failed-callbacks/" + id + "/replay")
+      .text("discard", "/v1/failed-callbacks/" + id + "/discard")
       .end_object();
   out.end_object();
 }
@@ -54,6 +58,8 @@ awaitable<http::response> list_failed(inside& in, call& of) {
   storage::failed_query what;
   what.provider = of.query_of("provider");
   what.disposition = of.query_of("disposition");
+  what.reason = of.query_of("reason");
+  what.event = of.query_of("event");
   if (*cursor) what.after = id_at<failed_callback_id>(**cursor);
   what.limit = limit + 1;
   auto failed = co_await storage::list_failed_callbacks(in.with.pool, std::move(what), of.until);
@@ -74,7 +80,9 @@ schema failed_schema() {
       required("failed_callback_id", text(text_rule::uuid)),
       required("provider", string()),
       required("disposition", one_of({"unprocessable", "unmapped"})),
-      required("reason", about(string(), "The stable word: malformed_json, missing_field, unmapped, …")),
+      required("reason",
+               about(string(),
+                     "The stable word: malformed_json, missing_field, unmapped, …; of the last replay, where there was one.")),
       required("detail", about(string(), "What is wrong, without payload.")),
       required("delivery_id", text(text_rule::uuid)),
       required("body_sha256", string()),
@@ -84,7 +92,10 @@ schema failed_schema() {
       required("count", about(integer(), "How often these bytes came.")),
       required("first_seen_at", instant()),
       required("last_seen_at", instant()),
-      required("_links", object({required("self", string()), required("delivery", string()), required("payload", string())})),
+      required("attempts", about(integer(), "How often it was replayed and could still not be understood.")),
+      or_null("last_attempt_at", instant()),
+      required("_links", object({required("self", string()), required("delivery", string()), required("payload", string()),
+                                 required("replay", string()), required("discard", string())})),
   });
 }
 
@@ -98,7 +109,8 @@ void add_failed_callbacks(endpoint_table& to) {
   all.id = "listFailedCallbacks";
   all.tag = "failed-callbacks";
   all.summary = "Authentic callbacks that could not be understood, newest first.";
-  all.query = paged({optional("provider", text(63)), optional("disposition", one_of({"unprocessable", "unmapped"}))});
+  all.query = paged({optional("provider", text(63)), optional("disposition", one_of({"unprocessable", "unmapped"})),
+                     optional("reason", text(63)), optional("event", text(255))});
   all.answers = {{200, "A page of failed callbacks.", page_of("FailedCallback"), "application/json", {}}};
   all.run = list_failed;
   to.endpoints.push_back(std::move(all));

@@ -59,11 +59,16 @@ std::string make_cursor(char kind, std::string_view place) { return to_base64url
 result<std::optional<std::string>> read_cursor(const call& of, char kind, std::size_t size) {
   const auto given = of.query_of("cursor");
   if (!given) return std::optional<std::string>();
-  auto bytes = from_base64url(*given);
-  if (!bytes || bytes->size() != size + 1 || bytes->front() != kind) {
+  auto place = place_of(*given, kind, size);
+  if (!place) return place.error();
+  return std::optional(std::move(*place));
+}
+
+result<std::string> place_of(std::string_view cursor, char kind, std::size_t size) {
+  auto bytes = from_base64url(cursor);
+  if (!bytes || bytes->size() != size + 1 || bytes->front() != kind)
     return error(permanent::malformed_field, "cursor: is not the next_cursor of this list");
-  }
-  return std::optional(bytes->substr(1));
+  return bytes->substr(1);
 }
 
 std::string number_place(std::int64_t number) {
@@ -88,11 +93,13 @@ result<std::optional<std::string>> header_of(const call& of, std::string_view na
   return std::optional(std::string(*http::find_header(of.request.headers, name)));
 }
 
-boost::asio::awaitable<result<evidence::found_case>> find_case(inside& in, call& of) {
+boost::asio::awaitable<result<evidence::found_case>> find_case(inside& in, call& of) { return find_case(in, of, of.path[0]); }
+
+boost::asio::awaitable<result<evidence::found_case>> find_case(inside& in, call& of, std::string request_id) {
   const auto missing = [] { return error(permanent::not_found, "There is no such operation."); };
   // What can be no request ID names nothing, and never reaches the database.
-  if (!check_request_id(of.path[0])) co_return missing();
-  auto found = co_await evidence::read_case_view(in.with.pool, in.workflows, of.settings, of.path[0], of.until);
+  if (!check_request_id(request_id)) co_return missing();
+  auto found = co_await evidence::read_case_view(in.with.pool, in.workflows, of.settings, std::move(request_id), of.until);
   if (!found) co_return found.error();
   if (!*found || !of.may_see((*found)->operation.client)) co_return missing();
   co_return std::move(**found);

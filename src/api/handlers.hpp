@@ -71,6 +71,8 @@ int limit_of(const call& of, int otherwise = 50);
 std::string make_cursor(char kind, std::string_view place);
 // nullopt: there is none. permanent::malformed_field   not one of ours, or another list's
 result<std::optional<std::string>> read_cursor(const call& of, char kind, std::size_t size);
+// The same for a cursor that stands elsewhere.
+result<std::string> place_of(std::string_view cursor, char kind, std::size_t size);
 template <class Id>
 Id id_at(std::string_view place) {
   Id id;
@@ -83,9 +85,24 @@ std::int64_t number_at(std::string_view place);
 // The one value of a header; nullopt: absent. permanent::malformed_field   it stands twice
 result<std::optional<std::string>> header_of(const call& of, std::string_view name);
 
+// Of requests that raise an event. The revisions that If-Match names; nullopt: any. A tag that is not of this service's
+// making matches nothing. permanent::malformed_field   a header or the evidence breaks its rule
+result<std::optional<std::vector<std::int64_t>>> read_revisions(const call& of);
+result<std::optional<std::string>> read_idempotency_key(const call& of);
+// `evidence` of the body as a canonical JSON object; empty: none was given.
+result<std::string> read_evidence(const call& of);
+// These headers, for the table.
+std::vector<member> conditions_of_events();
+// 409 with the operation's state and what may be done there instead.
+// `item_id`: of its item's state.
+boost::asio::awaitable<http::response> refuse_illegal(inside& in, call& of, error why, std::string request_id,
+                                                      std::optional<std::string> item_id = std::nullopt);
+
 // The operation of the path's first segment, if it exists for the caller.
 // permanent::not_found   it does not; else errors of the pool
 boost::asio::awaitable<result<evidence::found_case>> find_case(inside& in, call& of);
+// The same for an operation that is named otherwise.
+boost::asio::awaitable<result<evidence::found_case>> find_case(inside& in, call& of, std::string request_id);
 // An operation as an answer, with its ETag.
 http::response answer_operation(const call& of, int status, const storage::operation_view& o, const transition::workflow& table);
 
@@ -93,6 +110,9 @@ http::response answer_operation(const call& of, int status, const storage::opera
 std::vector<member> paged(std::vector<member> filters, std::int64_t most = 200);
 // {"data": […], "next_cursor": …}
 schema page_of(std::string component);
+
+// A review with what may be done about it and what was done; 404 when there is none.
+boost::asio::awaitable<http::response> answer_review(inside& in, call& of, review_id id);
 
 // Each adds the endpoints of one resource.
 void add_operations(endpoint_table& to);
@@ -102,7 +122,9 @@ void add_operation_events(endpoint_table& to);
 void add_timeline(endpoint_table& to);
 void add_deliveries(endpoint_table& to);
 void add_reviews(endpoint_table& to);
+void add_review_actions(endpoint_table& to);
 void add_failed_callbacks(endpoint_table& to);
+void add_failed_callback_actions(endpoint_table& to);
 void add_providers(endpoint_table& to);
 void add_refusals(endpoint_table& to);
 void add_workflows(endpoint_table& to);

@@ -2,9 +2,7 @@
 #include "handlers.hpp"
 
 #include "recibo/core/digest.hpp"
-#include "recibo/http/preconditions.hpp"
 
-#include <charconv>
 #include <utility>
 
 namespace recibo::api {
@@ -12,44 +10,8 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr std::size_t evidence_bytes_max = 64 << 10;
 // The one event that may change what was registered.
 constexpr std::string_view edit_event = "edit";
-
-// The revisions that If-Match names; nullopt: any. A tag that is not of this service's making matches nothing.
-result<std::optional<std::vector<std::int64_t>>> read_revisions(const call& of) {
-  bool malformed = false;
-  const auto condition = http::read_if_match(of.request.headers, malformed);
-  if (malformed) return error(permanent::malformed_field, "If-Match: is not a list of entity tags in quotes, or *");
-  std::optional<std::vector<std::int64_t>> out;
-  if (!condition || condition->any) return out;
-  out.emplace();
-  for (const auto& tag : condition->tags) {
-    std::int64_t revision = 0;
-    const auto [end, failed] = std::from_chars(tag.data(), tag.data() + tag.size(), revision);
-    // Revisions begin at 1 and are written without leading zeros.
-    if (failed == std::errc() && end == tag.data() + tag.size() && tag.front() >= '1') out->push_back(revision);
-  }
-  return out;
-}
-
-result<std::string> read_evidence(const call& of) {
-  const auto* given = present(of.body, "evidence");
-  if (given == nullptr) return std::string();
-  if (given->is(json_value::kind::string)) {
-    // A sentence is evidence, too; it is kept as a document, because that is what the column holds.
-    json_writer out;
-    out.begin_object().text("note", given->text).end_object();
-    return given->text.empty() ? std::string() : out.take();
-  }
-  if (!given->is(json_value::kind::object)) return error(permanent::malformed_field, "/evidence: is an object or a text");
-  if (given->members.empty()) return std::string();
-  auto canonical = canonical_json(*given);
-  if (!canonical) return error(permanent::malformed_field, "/evidence: " + canonical.error().detail);
-  if (canonical->size() > evidence_bytes_max)
-    return error(permanent::malformed_field, "/evidence: has at most 65536 bytes as compact JSON");
-  return canonical;
-}
 
 // `changes`: a member that is there replaces what was registered, null takes it away.
 result<std::optional<record::intent_changes>> read_changes(const call& of, std::string_view event) {
@@ -122,12 +84,9 @@ result<record::event> read_event(const call& of) {
   auto changes = read_changes(of, e.name);
   if (!changes) return changes.error();
   e.changes = std::move(*changes);
-  auto key = header_of(of, "Idempotency-Key");
+  auto key = read_idempotency_key(of);
   if (!key) return key.error();
-  if (*key) {
-    if (auto checked = validate_text(text(text_rule::alias), **key, "Idempotency-Key"); !checked) return checked.error();
-    e.idempotency_key = std::move(**key);
-  }
+  e.idempotency_key = std::move(*key);
   auto revisions = read_revisions(of);
   if (!revisions) return revisions.error();
   e.if_revisions = std::move(*revisions);
@@ -144,30 +103,6 @@ result<record::event> read_event(const call& of) {
   return e;
 }
 
-// 409 says what may be done instead.
-awaitable<http::response> refuse_illegal(inside& in, call& of, error why, std::optional<std::string> item_id) {
-  auto refused = refuse(of, why, of.path[0]);
-  auto found = co_await find_case(in, of);
-  if (found && item_id) {
-    storage::item_query what;
-    what.operation = found->operation.id;
-    what.item_id = std::move(item_id);
-    auto items = co_await storage::list_items(in.with.pool, std::move(what), of.until);
-    // What may be raised is asked of the item's state.
-    if (items && !items->empty()) found->operation.state = items->front().state;
-  }
-  if (found) {
-    json_writer state, events;
-    state.text(found->operation.state);
-    events.begin_array();
-    for (const auto e : evidence::allowed_events(found->operation, *found->table, of.audience())) events.text(e);
-    events.end_array();
-    add_member(refused, "state", state.str());
-    add_member(refused, "allowed_events", events.str());
-  }
-  co_return refused;
-}
-
 awaitable<http::response> raise_event(inside& in, call& of) {
   if (!check_request_id(of.path[0])) co_return not_found(of, "operation");
   auto event = read_event(of);
@@ -178,7 +113,7 @@ awaitable<http::response> raise_event(inside& in, call& of) {
   auto recorded = co_await in.with.record(std::move(work), of.until);
   if (!recorded) {
     if (recorded.error().code == make_error_code(permanent::illegal_transition))
-      co_return co_await refuse_illegal(in, of, recorded.error(), item_id);
+      co_return co_await refuse_illegal(in, of, recorded.error(), of.path[0], item_id);
     co_return refuse(of, recorded.error(), of.path[0]);
   }
   auto found = co_await find_case(in, of);
@@ -200,12 +135,7 @@ void add_operation_events(endpoint_table& to) {
   e.summary = "Raises an event of the workflow, as the table allows it to clients and operators.";
   e.who.least = config::role::operator_;
   e.who.client = true;
-  e.headers = {
-      optional("Idempotency-Key",
-               about(text(text_rule::alias), "The same again is answered with the operation, and moves nothing.")),
-      optional("If-Match",
-               about(text(1024), "Only on a revision that was looked at: its ETag, several of them, or *; else 412.")),
-  };
+  e.headers = conditions_of_events();
   e.body = closed_object({
       required("event", about(text(63), "One of allowed_events.")),
       optional("item_id", about(text(text_rule::alias), "The item that it is raised for; without it the operation.")),

@@ -70,7 +70,12 @@ schema entry_schema() {
       optional("deadline", nullable(instant())),
       optional("review_id", text(text_rule::uuid)),
       optional("review_kind", string()),
-      optional("detail", string()),
+      optional("failed_callback_id", about(text(text_rule::uuid), "Of a replay: what could not be understood when it came.")),
+      optional("detail", about(string(), "Of a review: why it was opened, or what was decided.")),
+      optional("owner", string()),
+      optional("assignee", about(string(), "Of a review: who takes it from then on.")),
+      optional("due_at", instant()),
+      optional("transition", about(integer(), "Of a resolved review: `sequence` of the transition that was made with it.")),
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include "recibo/app/look.hpp"
 #include "recibo/observe/log.hpp"
+#include "recibo/process/parked_age.hpp"
 #include "recibo/process/rematch.hpp"
 #include "recibo/process/sweep.hpp"
 
@@ -14,7 +15,8 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 namespace oid = postgres::oid;
 
-constexpr auto look_every = 1s, look_limit = 2s, rematch_every = 10s, sweep_every = 5s, measure_every = 15s, measure_limit = 5s;
+constexpr auto look_every = 1s, look_limit = 2s, rematch_every = 10s, sweep_every = 5s, review_every = 15s, measure_every = 15s,
+               measure_limit = 5s;
 // How often partitions are made ahead; the function makes what is missing, and asks nothing more when nothing is.
 constexpr auto partitions_every = 1h;
 // Above so many operations their states are not counted: it would read the whole table.
@@ -39,12 +41,14 @@ upkeep::upkeep(boost::asio::any_io_executor executor, parts p)
       looking_(executor, "look at the database", look_every, [this] { return look(); }),
       rematching_(executor, "re-match", rematch_every, [this] { return rematch(); }),
       sweeping_(executor, "sweep", sweep_every, [this] { return sweep(); }),
+      reviewing_(executor, "age of parked callbacks", review_every, [this] { return review(); }),
       measuring_(executor, "gauges", measure_every, [this] { return measure(); }) {}
 
 void upkeep::start() {
   looking_.start();
   rematching_.start();
   sweeping_.start();
+  reviewing_.start();
   measuring_.start();
 }
 
@@ -52,6 +56,7 @@ boost::asio::awaitable<void> upkeep::stop(steady_clock::time_point until) {
   co_await looking_.stop(until);
   co_await rematching_.stop(until);
   co_await sweeping_.stop(until);
+  co_await reviewing_.stop(until);
   co_await measuring_.stop(until);
 }
 
@@ -92,6 +97,15 @@ boost::asio::awaitable<bool> upkeep::sweep() {
   if (!schema_fits_) co_return false;
   const auto done = co_await process::sweep_once(parts_.pool, parts_.settings);
   co_return done.keys > 0 || done.parked > 0;  // what is much comes in pieces
+}
+
+boost::asio::awaitable<bool> upkeep::review() {
+  if (!schema_fits_) co_return false;
+  const process::record_function record = [this](record::work what, steady_clock::time_point until) {
+    return parts_.recorder.record(std::move(what), until);
+  };
+  const int done = co_await process::review_old_parked(parts_.pool, parts_.settings, record);
+  co_return done > 0;
 }
 
 boost::asio::awaitable<bool> upkeep::measure() {

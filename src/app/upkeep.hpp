@@ -1,5 +1,5 @@
 // What a replica does for itself at intervals: looks at the database, keeps partitions ahead, re-matches parked
-// callbacks, sweeps what has expired, refreshes gauges.
+// callbacks, sweeps what has expired, hands old callbacks to a person, refreshes gauges.
 #pragma once
 
 #include "readiness.hpp"
@@ -36,12 +36,13 @@ class upkeep {
   boost::asio::awaitable<bool> look();
   boost::asio::awaitable<bool> rematch();
   boost::asio::awaitable<bool> sweep();
+  boost::asio::awaitable<bool> review();
   boost::asio::awaitable<bool> measure();
 
   parts parts_;
   bool schema_fits_ = false;
   std::chrono::steady_clock::time_point partitions_checked_{};
-  async::worker looking_, rematching_, sweeping_, measuring_;
+  async::worker looking_, rematching_, sweeping_, reviewing_, measuring_;
 };
 
 }  // namespace recibo::app

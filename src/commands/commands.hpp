@@ -57,6 +57,7 @@ void add_audit(CLI::App& app, context& ctx);
 void add_token(CLI::App& app, context& ctx);
 void add_openapi(CLI::App& app, context& ctx);
 void add_doctor(CLI::App& app, context& ctx);
+void add_replay(CLI::App& app, context& ctx);
 void add_version(CLI::App& app, context& ctx);
 
 // Parses and runs with the commands that `app` already has, maps CLI11's own codes to ours, and returns the exit code.

@@ -27,6 +27,7 @@ int run(int argc, char** argv) {
   add_case(app, ctx);
   add_workflow(app, ctx);
   add_audit(app, ctx);
+  add_replay(app, ctx);
   add_token(app, ctx);
   add_openapi(app, ctx);
   add_doctor(app, ctx);

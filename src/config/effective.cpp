@@ -241,6 +241,7 @@ std::string effective_json(const settings& s) {
   out["limits"] = of(s.limits);
   out["record"] = {{"writers", s.record.writers}, {"batch", s.record.batch}, {"queue", s.record.queue}};
   out["outbox"] = {{"lease", text(s.outbox.lease)}};
+  out["reviews"] = {{"due", text(s.reviews.due)}, {"owner", s.reviews.owner}, {"parked_after", text(s.reviews.parked_after)}};
   out["outbound"] = {{"ca", s.outbound.ca.empty() ? json() : json("(set)")}};
   for (const auto& [host, at] : s.outbound.connect_to) out["outbound"]["connect_to"][host] = to_string(at);
   if (!s.callback_urls.base.empty())

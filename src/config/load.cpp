@@ -28,6 +28,7 @@ void read_all(reading& r, const document& text, settings& out) {
   read_limits(r, s.get("limits"), out);
   read_record(r, s.get("record"), out);
   read_outbox(r, s.get("outbox"), out);
+  read_reviews(r, s.get("reviews"), out);
   read_outbound(r, s.get("outbound"), out);
   read_callback_urls(r, s.get("callback_urls"), out);
   read_api(r, s.get("api"), out);

@@ -1,4 +1,4 @@
-// The sections about running the service: database, record, outbox, retention, drain, log, tracing.
+// The sections about running the service: database, record, outbox, reviews, retention, drain, log, tracing.
 #include "secrets.hpp"
 #include "sections.hpp"
 
@@ -23,6 +23,13 @@ void read_record(reading& r, const field& f, settings& out) {
 void read_outbox(reading& r, const field& f, settings& out) {
   section s(r, f);
   if (const field lease = s.get("lease")) read_duration(r, lease, out.outbox.lease, "1s", "1h");
+}
+
+void read_reviews(reading& r, const field& f, settings& out) {
+  section s(r, f);
+  if (const field due = s.get("due")) read_duration(r, due, out.reviews.due, "1s", "3650d");
+  if (const field owner = s.get("owner")) read_text(r, owner, out.reviews.owner, 255);
+  if (const field after = s.get("parked_after")) read_duration(r, after, out.reviews.parked_after, "1s", "3650d");
 }
 
 void read_retention(reading& r, const field& f, settings& out) {

@@ -14,6 +14,7 @@ void read_limits(reading& r, const field& f, settings& out);
 void read_database(reading& r, const field& f, settings& out);
 void read_record(reading& r, const field& f, settings& out);
 void read_outbox(reading& r, const field& f, settings& out);
+void read_reviews(reading& r, const field& f, settings& out);
 void read_outbound(reading& r, const field& f, settings& out);
 void read_callback_urls(reading& r, const field& f, settings& out);
 void read_retention(reading& r, const field& f, settings& out);

@@ -29,6 +29,7 @@ std::string_view word(permanent e) noexcept {
     case permanent::precondition_failed: return "precondition_failed";
     case permanent::unknown_provider: return "unknown_provider";
     case permanent::unknown_workflow: return "unknown_workflow";
+    case permanent::already_resolved: return "already_resolved";
     case permanent::alias_taken: return "alias_taken";
     case permanent::invalid_configuration: return "invalid_configuration";
     case permanent::wrong_usage: return "wrong_usage";

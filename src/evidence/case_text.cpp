@@ -43,6 +43,41 @@ std::string joined(const std::vector<std::string_view>& words) {
   return out;
 }
 
+std::string review_sentence(const timeline_entry& e) {
+  std::string out = e.status + " (" + e.type + ")";
+  if (e.status == "assigned") {
+    out += " to " + shown(e.assignee) + " by " + shown(e.actor);
+  } else {
+    if (e.status == "resolved") out += " by " + shown(e.actor);
+    out += ": " + shown(e.detail);
+  }
+  if (!e.reason.empty()) out += ", because: " + shown(e.reason);
+  if (e.caused) out += ", with the transition of fact " + std::to_string(*e.caused);
+  return out;
+}
+
+// The reviews that are open, each with its ID, owner and age limit.
+std::vector<std::string> open_reviews(const std::vector<timeline_entry>& timeline) {
+  std::vector<std::string> out;
+  for (const auto& e : timeline) {
+    if (e.what != kind::review || e.status != "opened") continue;
+    std::string taken_by;
+    bool open = true;
+    for (const auto& later : timeline) {
+      if (later.what != kind::review || later.id != e.id) continue;
+      if (later.status == "resolved") open = false;
+      if (later.status == "assigned") taken_by = later.assignee;
+    }
+    if (!open) continue;
+    std::string one = e.type + " " + e.id;
+    if (!e.owner.empty()) one += ", owner " + shown(e.owner);
+    if (!taken_by.empty()) one += ", taken by " + shown(taken_by);
+    if (e.due_at) one += ", due " + to_rfc3339(*e.due_at);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 std::string sentence(const timeline_entry& e) {
   switch (e.what) {
     case kind::accepted: return "from " + shown(e.actor);
@@ -65,6 +100,14 @@ std::string sentence(const timeline_entry& e) {
       if (e.delivery) out += ", " + recibo::to_string(*e.delivery);
       return out;
     }
+    case kind::replay: {
+      std::string out = shown(e.actor) + " replayed";
+      if (!e.provider_event.empty()) out += " '" + shown(e.provider_event) + "'";
+      out += ": " + e.disposition;
+      if (!e.key.empty()) out += ", key " + shown(e.key);
+      if (!e.reason.empty()) out += ", because: " + shown(e.reason);
+      return out;
+    }
     case kind::transition: {
       std::string out = e.from + " -> " + e.to + " by " + e.event + " (" + e.actor_kind + " " + shown(e.actor) + ")";
       if (!e.item_id.empty()) out = "item " + shown(e.item_id) + ": " + out;
@@ -76,7 +119,7 @@ std::string sentence(const timeline_entry& e) {
       if (e.attempts > 0) out += " after " + std::to_string(e.attempts) + (e.attempts == 1 ? " attempt" : " attempts");
       return out;
     }
-    case kind::review: return e.status + " (" + e.type + "): " + shown(e.detail);
+    case kind::review: return review_sentence(e);
   }
   return "";
 }
@@ -134,6 +177,7 @@ std::string draw_case(const storage::operation_view& o, const judged_by& by, con
   const auto advice = retry_safe(o, by.table);
   const auto events = allowed_events(o, by.table, audience::operators);
   line(out, "  may be done", events.empty() ? "nothing by hand in this state" : joined(events));
+  for (const auto& r : open_reviews(timeline)) line(out, "  to review", r);
   line(out, "  retry", std::string(advice.safe ? "safe: " : "not safe: ") + std::string(advice.why));
   line(out, "  to notify", pending == 0 ? "nothing is waiting" : std::to_string(pending) + " not delivered yet");
   return out;

@@ -178,4 +178,27 @@ audit_fact payload_access_fact(const payload_seen& what) {
   return fact;
 }
 
+audit_fact review_fact(const reviewed& what) {
+  auto fact = start(what.sequence, kind_review, what.at, what.actor);
+  add(fact, "review", what.review.binary());
+  add(fact, "action", what.action);
+  add(fact, "assignee", what.assignee);
+  add(fact, "resolution", what.resolution);
+  add(fact, "reason", what.reason);
+  add(fact, "transition", what.transition ? std::to_string(*what.transition) : std::string());
+  return fact;
+}
+
+audit_fact replay_fact(const replayed& what) {
+  auto fact = start(what.sequence, kind_replay, what.at, what.actor);
+  add(fact, "failed_callback", what.failed.binary());
+  add(fact, "delivery", what.delivery.binary());
+  add(fact, "disposition", what.disposition);
+  add(fact, "key", what.key);
+  add(fact, "body_digest", binary(what.body_digest));
+  add(fact, "reason", what.reason);
+  if (what.move) add(fact, *what.move);
+  return fact;
+}
+
 }  // namespace recibo::evidence

@@ -72,6 +72,10 @@ void operation_checker::next(const verify_fact& f) {
   } else if (f.kind == kind_payload_access) {
     if (!f.access_recorded) tell_at(f, "references", "no row of payload_accesses says the same");
     if (f.has_transition) tell_at(f, "transitions", "a payload access moved something");
+  } else if (f.kind == kind_review) {
+    check_review(f);
+  } else if (f.kind == kind_replay) {
+    check_replay(f);
   } else {
     tell_at(f, "chain", "its kind is not known");
   }
@@ -88,20 +92,23 @@ void operation_checker::check_accept(const verify_fact& f) {
   if (f.has_transition) tell_at(f, "transitions", "an acceptance moved something");
 }
 
-void operation_checker::check_delivery(const verify_fact& f) {
-  if (!f.delivery) return tell_at(f, "deliveries", "it names no delivery");
+bool operation_checker::check_received(const verify_fact& f) {
+  if (!f.delivery) {
+    tell_at(f, "deliveries", "it names no delivery");
+    return false;
+  }
   if (!f.has_delivery) {
     if (*f.delivery < oldest_.deliveries) {
       ++retired_;
-      return;
+    } else {
+      tell_at(f, "deliveries", "delivery " + to_string(*f.delivery) + " does not exist");
     }
-    return tell_at(f, "deliveries", "delivery " + to_string(*f.delivery) + " does not exist");
+    return false;
   }
   const auto id = to_string(*f.delivery);
   if (f.delivery_operation && *f.delivery_operation != operation_.id)
     tell_at(f, "deliveries", "delivery " + id + " is of another operation");
   if (f.provider != operation_.provider) tell_at(f, "deliveries", "delivery " + id + " is of another provider");
-  if (f.actor != f.provider) tell_at(f, "deliveries", "the actor is not the provider of the delivery");
   const auto apart = uuid_v7_time(f.delivery->bytes) - f.received_at;
   if (apart > id_tolerance || apart < -id_tolerance)
     tell_at(f, "deliveries", "delivery " + id + " was received at another time than its ID says");
@@ -110,7 +117,28 @@ void operation_checker::check_delivery(const verify_fact& f) {
   } else if (f.payload_digest != f.body_digest) {
     tell_at(f, "payloads", "the payload of delivery " + id + " has other bytes than it says");
   }
+  return true;
+}
+
+void operation_checker::check_delivery(const verify_fact& f) {
+  if (!check_received(f)) return;
+  if (f.actor != f.provider) tell_at(f, "deliveries", "the actor is not the provider of the delivery");
   check_claim(f);
+}
+
+// A failed callback that was replayed: on record as it came, and once more as what became of it.
+void operation_checker::check_replay(const verify_fact& f) {
+  if (!f.failed) return tell_at(f, "failed", "no row of replays has its sequence");
+  if (!f.replay_agrees) tell_at(f, "failed", "the replay has another time, actor or delivery");
+  if (!check_received(f)) return;
+  const auto word = transition::parse_disposition(f.replay_disposition);
+  const auto came = transition::parse_disposition(f.disposition);
+  if (!word) return tell_at(f, "failed", "the replay has a disposition that is not known");
+  if (came != transition::disposition::unmapped && came != transition::disposition::unprocessable)
+    tell_at(f, "failed", "delivery " + to_string(*f.delivery) + " was replayed and had not failed");
+  const bool expired = f.keys_swept_through && !(*f.keys_swept_through < *f.delivery);
+  if (transition::claims_key(*word) && f.replay_key_holder != f.delivery && !expired)
+    tell_at(f, "claims", "the replay of delivery " + to_string(*f.delivery) + " does not hold its key");
 }
 
 // Invariant 2: the claimant holds its key; a repetition or a conflict has one to repeat or contradict.
@@ -188,12 +216,23 @@ void operation_checker::check_correction(const verify_fact& f) {
   corrected_ = f.sequence;
 }
 
+// What was done about a review is on record beside the review, and the move that was made with it came just before.
+void operation_checker::check_review(const verify_fact& f) {
+  if (f.has_transition) tell_at(f, "transitions", "an action about a review moved something itself");
+  if (!f.review) return tell_at(f, "reviews", "no row of review_actions has its sequence");
+  if (f.review_at != f.at || f.review_actor != f.actor) tell_at(f, "reviews", "the action has another time or actor");
+  if (!f.review_agrees) tell_at(f, "reviews", "review " + to_string(*f.review) + " says otherwise");
+  if (f.caused && (*f.caused != f.sequence - 1 || f.caused_actor != f.actor))
+    tell_at(f, "reviews", "the transition that it names is not the one made with it");
+}
+
 // Invariant 3: the table allows the move, from where the operation or item stood.
 void operation_checker::check_move(const verify_fact& f) {
   if (f.transition_at != f.at) tell_at(f, "transitions", "the transition has another time");
-  const bool by_delivery = f.kind == kind_delivery || f.kind == kind_item;
+  const bool by_delivery = f.kind == kind_delivery || f.kind == kind_item || f.kind == kind_replay;
   const bool by_rule = f.kind == kind_items;
-  if (by_delivery && (f.actor_kind != transition::to_string(transition::actor_kind::provider) || f.transition_actor != f.actor)) {
+  if (by_delivery &&
+      (f.actor_kind != transition::to_string(transition::actor_kind::provider) || f.transition_actor != operation_.provider)) {
     tell_at(f, "transitions", "the transition of a delivery has another actor");
   }
   if (by_delivery || by_rule ? f.transition_delivery != f.delivery : f.transition_delivery.has_value()) {
@@ -230,6 +269,11 @@ void operation_checker::check_outbox(const verify_fact& f) {
   if (f.has_transition && f.outbox_rows != f.notifications) {
     tell_at(f, "outbox",
             std::to_string(f.notifications) + " notifications were written with the transition, and there are " +
+                std::to_string(f.outbox_rows));
+  }
+  if (f.review && f.outbox_rows != f.review_notifications) {
+    tell_at(f, "outbox",
+            std::to_string(f.review_notifications) + " notifications were written with the review, and there are " +
                 std::to_string(f.outbox_rows));
   }
   if (f.outbox_strangers > 0) tell_at(f, "outbox", "a notification of another type than the fact's");
@@ -327,6 +371,35 @@ std::optional<sha256_digest> operation_checker::recompute(const verify_fact& f) 
     p.actor = f.actor;
     if (f.delivery) p.delivery = *f.delivery;
     return fact_digest(f.operation, payload_access_fact(p));
+  }
+  if (f.kind == kind_review) {
+    if (!f.review) return std::nullopt;
+    reviewed v;
+    v.sequence = f.sequence;
+    v.at = f.at;
+    v.actor = f.actor;
+    v.review = *f.review;
+    v.action = f.action;
+    v.assignee = f.assignee;
+    v.resolution = f.resolution;
+    v.reason = f.review_reason;
+    v.transition = f.caused;
+    return fact_digest(f.operation, review_fact(v));
+  }
+  if (f.kind == kind_replay) {
+    if (!f.failed || !f.delivery || !f.has_delivery) return std::nullopt;
+    replayed r;
+    r.sequence = f.sequence;
+    r.at = f.at;
+    r.actor = f.actor;
+    r.failed = *f.failed;
+    r.delivery = *f.delivery;
+    r.disposition = f.replay_disposition;
+    r.key = f.replay_key;
+    r.body_digest = f.body_digest;
+    r.reason = f.replay_reason;
+    if (f.has_transition) r.move = move_of(f);
+    return fact_digest(f.operation, replay_fact(r));
   }
   raised r;
   r.sequence = f.sequence;

@@ -48,6 +48,10 @@ class operation_checker {
   void check_correction(const storage::verify_fact& f);
   void check_item(const storage::verify_fact& f);
   void check_items(const storage::verify_fact& f);
+  void check_review(const storage::verify_fact& f);
+  void check_replay(const storage::verify_fact& f);
+  // Whether there is a delivery, and it is this provider's with its own payload.
+  bool check_received(const storage::verify_fact& f);
   void check_move(const storage::verify_fact& f);
   void check_outbox(const storage::verify_fact& f);
   void follow_chain(const storage::verify_fact& f, const std::optional<sha256_digest>& recomputed);

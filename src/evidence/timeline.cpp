@@ -42,6 +42,26 @@ void add_fact(std::vector<timeline_entry>& to, const storage::fact_view& f) {
     e.currency = f.currency;
     e.account = f.account;
     e.deadline = f.deadline;
+  } else if (f.kind == kind_review) {
+    to.push_back(entry(kind::review, f.at, f.actor, f.sequence));
+    auto& e = to.back();
+    e.id = f.review;
+    e.type = f.review_kind;
+    e.status = f.review_action;
+    e.detail = f.resolution;
+    e.assignee = f.assignee;
+    e.reason = f.review_reason;
+    e.caused = f.caused;
+  } else if (f.kind == kind_replay) {
+    to.push_back(entry(kind::replay, f.at, f.actor, f.sequence));
+    auto& e = to.back();
+    e.delivery = f.delivery;
+    e.failed = f.failed;
+    e.disposition = f.replay_disposition;
+    e.key = key_text(f.replay_key);
+    e.provider_event = f.provider_event;
+    e.secret = f.secret;
+    e.reason = f.replay_reason;
   } else if (f.kind == kind_delivery) {
     // A parked callback came before it was recorded for the operation: the list tells when it came.
     to.push_back(entry(kind::delivery, f.received_at.value_or(f.at), f.actor, f.sequence));
@@ -54,7 +74,8 @@ void add_fact(std::vector<timeline_entry>& to, const storage::fact_view& f) {
     e.answer_status = f.answer_status;
   }
   if (f.event.empty()) return;
-  to.push_back(entry(kind::transition, f.at, f.actor, f.sequence));
+  // A replay is a person's, and what it moved is the provider's.
+  to.push_back(entry(kind::transition, f.at, f.transition_actor.empty() ? f.actor : f.transition_actor, f.sequence));
   auto& e = to.back();
   e.delivery = f.delivery;
   e.event = f.event;
@@ -80,13 +101,15 @@ timeline_entry entry_of(const storage::notification_view& n) {
   return e;
 }
 
-timeline_entry entry_of(const storage::review_view& v, bool resolved) {
-  auto e = entry(kind::review, resolved ? *v.resolved_at : v.opened_at, resolved ? v.resolved_by.value_or("") : v.provider, 0);
+// That it was opened; what was done about it since has audit rows.
+timeline_entry entry_of(const storage::review_view& v) {
+  auto e = entry(kind::review, v.opened_at, v.provider, 0);
   e.id = to_string(v.id);
   e.type = v.kind;
-  e.status = resolved ? "resolved" : "opened";
-  e.detail = resolved ? v.resolution.value_or("") : v.detail;
-  if (resolved) e.reason = v.reason.value_or("");
+  e.status = "opened";
+  e.detail = v.detail;
+  e.owner = v.owner;
+  e.due_at = v.due_at;
   e.delivery = v.delivery;
   return e;
 }
@@ -100,6 +123,7 @@ std::string_view to_string(kind k) noexcept {
     case kind::transition: return "transition";
     case kind::notification: return "notification";
     case kind::review: return "review";
+    case kind::replay: return "replay";
     case kind::payload_access: return "payload_access";
     case kind::correction: return "correction";
   }
@@ -119,8 +143,7 @@ std::vector<timeline_entry> make_timeline(const storage::operation_view& o, cons
     return late_enough && early_enough;
   };
   for (const auto& v : facts.reviews) {
-    if (in_page(v.opened_at)) out.push_back(entry_of(v, false));
-    if (v.resolved_at && in_page(*v.resolved_at)) out.push_back(entry_of(v, true));
+    if (in_page(v.opened_at)) out.push_back(entry_of(v));
   }
   for (const auto& r : facts.repeated) {
     const auto at = r.last_at.value_or(o.updated_at);
@@ -162,6 +185,11 @@ void write_timeline_entry(json_writer& out, const timeline_entry& e) {
       out.text_or_null("event", e.provider_event).number("answer_status", e.answer_status);
       if (e.count > 0) out.number("count", e.count);
       break;
+    case kind::replay:
+      out.text("failed_callback_id", e.failed).text("disposition", e.disposition).text_or_null("secret", e.secret);
+      out.text_or_null("key", e.key).text_or_null("event", e.provider_event);
+      if (!e.reason.empty()) out.text("reason", e.reason);
+      break;
     case kind::transition:
       out.text("event", e.event)
           .text("from", e.from)
@@ -179,7 +207,11 @@ void write_timeline_entry(json_writer& out, const timeline_entry& e) {
       break;
     case kind::review:
       out.text("review_id", e.id).text("review_kind", e.type).text("status", e.status).text("detail", e.detail);
+      if (!e.owner.empty()) out.text("owner", e.owner);
+      if (e.due_at) out.time("due_at", *e.due_at);
+      if (!e.assignee.empty()) out.text("assignee", e.assignee);
       if (!e.reason.empty()) out.text("reason", e.reason);
+      if (e.caused) out.number("transition", *e.caused);
       break;
   }
   out.end_object();

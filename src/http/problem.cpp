@@ -37,6 +37,7 @@ shape shape_of(permanent e) noexcept {
     case permanent::precondition_failed: return {412, "precondition_failed"};
     case permanent::unknown_provider: return {404, "unknown_provider"};
     case permanent::unknown_workflow: return {422, "unknown_workflow"};
+    case permanent::already_resolved: return {409, "already_resolved"};
     case permanent::alias_taken: return {409, "alias_taken"};
     case permanent::invalid_configuration: return {422, "invalid_configuration"};
     case permanent::wrong_usage: return {400, "wrong_usage"};
@@ -101,6 +102,7 @@ constexpr std::array titles{
     titled{"idempotency_key_reused", "The Idempotency-Key was used for another request"},
     titled{"illegal_transition", "The state does not allow this event"},
     titled{"precondition_failed", "The resource has changed"},
+    titled{"already_resolved", "The review has been decided"},
     titled{"alias_taken", "The reference belongs to another operation"},
     titled{"conflict", "The same key was recorded with other content"},
     titled{"unprocessable", "The callback cannot be understood"},

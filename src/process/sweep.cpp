@@ -1,5 +1,6 @@
 #include "recibo/process/sweep.hpp"
 
+#include "recibo/config/settings.hpp"
 #include "recibo/observe/log.hpp"
 
 namespace recibo::process {
@@ -27,7 +28,8 @@ const postgres::statement sweep_keys{
     "SELECT count(*) FROM gone",
     {oid::int8}};
 
-// Whoever applies one meanwhile has its row; then it is not here any more.
+// Whoever applies one meanwhile has its row; then it is not here any more. What a person was asked about it is over with it ($4:
+// IDs for that, as many as rows at most).
 const postgres::statement sweep_parked{
     "sweep_parked",
     "WITH due AS MATERIALIZED (SELECT p.id FROM recibo.parked p JOIN unnest($1, $2) AS w(provider, seconds) ON w.provider = "
@@ -36,9 +38,14 @@ const postgres::statement sweep_parked{
     "names AS (DELETE FROM recibo.parked_identities i USING due WHERE i.parked = due.id), "
     "gone AS (DELETE FROM recibo.parked p USING due WHERE p.id = due.id RETURNING p.id, p.provider, p.request_id, p.parked_at), "
     "noted AS (INSERT INTO recibo.unclaimed (delivery, provider, request_id, parked_at, ended_at) "
-    "SELECT id, provider, request_id, parked_at, now() FROM gone) "
+    "SELECT id, provider, request_id, parked_at, now() FROM gone), "
+    "closed AS (UPDATE recibo.reviews r SET status = 'resolved', resolved_at = now(), resolved_by = 'recibo', "
+    "resolution = 'given_up', reason = 'no operation came in time' FROM gone "
+    "WHERE r.delivery = gone.id AND r.kind = 'parked_age' AND r.status = 'open' RETURNING r.id), "
+    "acted AS (INSERT INTO recibo.review_actions (id, review, action, at, actor, resolution, reason) "
+    "SELECT ($4)[row_number() OVER ()], id, 'resolved', now(), 'recibo', 'given_up', 'no operation came in time' FROM closed) "
     "SELECT provider, count(*) FROM gone GROUP BY provider ORDER BY provider",
-    {oid::text_array, oid::int8_array, oid::int8}};
+    {oid::text_array, oid::int8_array, oid::int8, oid::uuid_array}};
 
 }  // namespace
 
@@ -60,7 +67,13 @@ boost::asio::awaitable<swept> sweep_once(postgres::pool& pool, const config::sna
   }
   if (providers.size() == 0) co_return out;
   postgres::parameters with;
-  with.array(std::move(providers)).array(std::move(seconds)).int8(sweep_rows_max);
+  postgres::binary_array actions(oid::uuid);
+  const auto at = std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+  for (std::int64_t i = 0; i < sweep_rows_max; ++i) {
+    const auto id = uuid_v7_bytes(at);
+    actions.add(std::string_view(reinterpret_cast<const char*>(id.data()), id.size()));
+  }
+  with.array(std::move(providers)).array(std::move(seconds)).int8(sweep_rows_max).array(std::move(actions));
   const auto parked = co_await pool.query(sweep_parked, std::move(with), std::chrono::steady_clock::now() + sweep_limit);
   if (!parked) co_return out;
   for (int i = 0; i < parked->size(); ++i) {

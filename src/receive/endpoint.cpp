@@ -7,10 +7,12 @@
 #include "recibo/receive/answers.hpp"
 #include "recibo/receive/callback_url.hpp"
 #include "recibo/receive/extract.hpp"
+#include "recibo/receive/kept_head.hpp"
 #include "recibo/verify/signed_digest.hpp"
 #include "recibo/verify/verifier.hpp"
 
 #include "route.hpp"
+#include "takes_unsigned_key.hpp"
 
 #include <algorithm>
 
@@ -63,12 +65,6 @@ bool is_about_time(const error& e) noexcept {
 // How long the recorder is waited for: a little less than the sender waits, so that the answer is still under way in time.
 std::chrono::milliseconds patience(std::chrono::milliseconds answer_within) noexcept {
   return answer_within - std::min(std::chrono::milliseconds(200), answer_within / 10);
-}
-
-// Whether anybody who has seen a request can send it again under another key.
-bool takes_unsigned_key(const config::provider& from) noexcept {
-  const auto& parts = from.extract.idempotency_key;
-  return std::any_of(parts.begin(), parts.end(), [](const config::source& one) { return one.unsigned_accept; });
 }
 
 // What the contract calls an error that is no disposition.
@@ -256,12 +252,20 @@ std::variant<http::response, signed_handshake, record::work> callbacks::judge(ht
   if (whole.method == "GET") common.content_type = "application/x-www-form-urlencoded";
   std::optional<error> unusable;
   if (hands) unusable = std::move(hands->unusable);
-  return read(whole, std::move(common), from, std::move(unusable));
+  return read(whole, std::move(common), from, signed_part, std::move(unusable));
 }
 
 std::variant<http::response, signed_handshake, record::work> callbacks::read(http::request& whole, record::callback common,
                                                                              const config::provider& from,
+                                                                             const verify::signed_message& signed_part,
                                                                              std::optional<error> unusable) {
+  const std::string url_of = common.request_id;
+  // What a replay needs beside the body, and has no longer then. The digest as it is before the key's own parts are added.
+  const auto keep_for_replay = [&](record::callback& c) {
+    if (c.understood()) return;
+    c.head = keep_head(from, whole, url_of);
+    c.signed_digest = verify::signed_digest(from.verify, signed_part);
+  };
   const auto ignored = [](const record::callback& c) { return c.event == "ignore" && !c.unprocessable; };
   const auto ignore = [&](const std::string& request_id) {
     parts_.counts->callback(from.name, transition::to_string(transition::disposition::ignored));
@@ -271,6 +275,7 @@ std::variant<http::response, signed_handshake, record::work> callbacks::read(htt
     extract(from, whole, common);
     if (unusable) common.unprocessable = std::move(unusable);
     if (ignored(common)) return ignore(common.request_id);
+    keep_for_replay(common);
     common.id = make_id<delivery_id>(common.received_at);
     common.body = std::move(whole.body);
     return record::work(std::move(common));

@@ -29,6 +29,12 @@ void batch::decide(sys_micros at) {
       decide_rematch(*m, v);
     } else if (const auto* w_change = std::get_if<workflow_change>(&w)) {
       decide_workflow_change(*w_change, v);
+    } else if (const auto* a = std::get_if<review_action>(&w)) {
+      decide_review_action(*a, v);
+    } else if (const auto* d = std::get_if<discard>(&w)) {
+      decide_discard(*d, v);
+    } else if (const auto* old = std::get_if<parked_review>(&w)) {
+      decide_parked_review(*old, v);
     }
   }
   // A registration tells what is true when it commits: what came behind it in this batch has had its effect too (R1).

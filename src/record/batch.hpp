@@ -10,7 +10,7 @@
 #include "found.hpp"
 #include "items_text.hpp"
 #include "plan.hpp"
-#include "recibo/evidence/audit_chain.hpp"
+#include "recibo/evidence/facts.hpp"
 #include "recibo/record/work.hpp"
 #include "workflow_cache.hpp"
 #include "writes.hpp"
@@ -25,6 +25,9 @@
 namespace recibo::record {
 
 transition::news news_of(const callback& c);
+
+// A move as the fact says it, borrowed from all three.
+evidence::moved moved_by(const callback& c, const operation_in_hand& o, const transition::move& taken);
 
 class batch final : public plan {
  public:
@@ -63,6 +66,10 @@ class batch final : public plan {
   std::string subject_text(const callback& c);
   // Where the body of a delivery is kept: with it, or with the first of its request.
   delivery_id keep_payload(const callback& c);
+  // One that names its event: by its operation, if that is known.
+  void decide_understood(const callback& c, verdict& v);
+  void decide_replay(const callback& c, verdict& v);
+  void decide_discard(const discard& d, verdict& v);
   // What the table and the key say of it as things stand; changes nothing.
   transition::decision judge(const callback& c, operation_in_hand& o);
   // Who holds its key, or, where the signature does not cover the key, what the signature covers; nullptr: nobody.
@@ -72,7 +79,7 @@ class batch final : public plan {
   // Whether its references may be learned: not from what merges nothing, a conflict or a repetition (K04). What a person
   // has to look at is authentic all the same: whose reference it is may be believed before what it says.
   bool teaches(const callback& c, operation_in_hand& o);
-  // `waited`: it was parked, and its delivery is on record already.
+  // `waited`: it was parked, and its delivery is on record already, as that of a replay is.
   void decide_known(const callback& c, operation_in_hand& o, verdict& v, const storage::parked_row* waited);
   void decide_failed(const callback& c, verdict& v);
   void decide_failed_part(const callback& c, verdict& v);
@@ -85,10 +92,25 @@ class batch final : public plan {
                        const storage::parked_row* waited);
   void decide_registration(const registration& r, verdict& v);
   void decide_event(const event& e, verdict& v);
-  void record_event(const event& e, operation_in_hand& o, item_in_hand* item, const transition::move& taken);
   void decide_payload_access(const payload_access& p, verdict& v);
   void decide_rematch(const rematch& r, verdict& v);
   void decide_workflow_change(const workflow_change& w, verdict& v);
+  void decide_review_action(const review_action& a, verdict& v);
+  // Whether the action was taken before, or cannot be taken: then `v` says so.
+  bool is_done(const review_action& a, operation_in_hand* o, const storage::acted_review& r, verdict& v);
+  // What happened to a review, with its audit row where it has an operation.
+  void record_action(const review_action& a, operation_in_hand* o, storage::acted_review& r,
+                     std::optional<std::int32_t> transition);
+  void decide_parked_review(const parked_review& p, verdict& v);
+  // The move that `who` may make by this event; what a client may raise, an operator may too, on record as the operator's.
+  // `item`: what it is about; nullptr: the operation.
+  result<const transition::move*> permitted_move(operation_in_hand& o, const config::settings& settings, const item_in_hand* item,
+                                                 std::string_view event, transition::actor_kind who, bool has_evidence);
+  // Makes the move. `said`: who, actor, reason and evidence are filled in.
+  void raise(operation_in_hand& o, const config::settings& settings, item_in_hand* item, const transition::move& taken,
+             evidence::raised said);
+  void remember_key(const std::string& client, const std::optional<std::string>& key, const operation_in_hand& o,
+                    const sha256_digest& fingerprint);
   operation_in_hand& create(const registration& r);
   // A client registers what a callback registered: the intent is filled in, and held against what the callback said (R11).
   void decide_adoption(const registration& r, operation_in_hand& o, verdict& v);
@@ -148,6 +170,8 @@ class batch final : public plan {
   void record_delivery(const callback& c, operation_in_hand& o, std::string_view disposition, int status,
                        std::optional<delivery_id> payload, const transition::move* taken, const storage::parked_row* waited,
                        std::string_view items = {});
+  void record_move(const callback& c, operation_in_hand& o, const transition::move& taken);
+  void record_replay(const callback& c, operation_in_hand& o, std::string_view disposition, const transition::move* taken);
   // `item`: what it is about, and its state; nullptr: the operation.
   void open_review(const callback& c, operation_in_hand& o, std::string_view kind, const storage::key_row* first,
                    std::string detail, const item_result* item = nullptr);

@@ -50,9 +50,23 @@ storage::delivery_row delivery_of(const callback& c) {
   return d;
 }
 
-void batch::decide_callback(const callback& c, verdict& v) {
-  if (!c.understood()) return decide_failed(c, v);
+evidence::moved moved_by(const callback& c, const operation_in_hand& o, const transition::move& taken) {
+  evidence::moved move;
+  move.event = taken.event;
+  move.from = taken.from;
+  move.to = taken.to;
+  move.version = o.row.version;
+  move.result = c.result;
+  return move;
+}
 
+void batch::decide_callback(const callback& c, verdict& v) {
+  if (c.replay) return decide_replay(c, v);
+  if (!c.understood()) return decide_failed(c, v);
+  decide_understood(c, v);
+}
+
+void batch::decide_understood(const callback& c, verdict& v) {
   auto* o = found_.find_for(c);
   if (!o) return decide_unmatched(c, v);
 
@@ -66,8 +80,6 @@ void batch::decide_callback(const callback& c, verdict& v) {
     v.is = verdict::kind::busy;
     return;
   }
-  const bool all_understood = group_ ? !any_part_failed_ : !has_failed_items(c.items);
-  if (found_.any_failed && all_understood) writes_.understood.push_back({c.provider->name, c.body_digest});
   if (!learned.empty() && teaches(c, *o)) {
     learn(c.references, *o);
     // What came earlier under a reference that is only now known to be this operation's goes first.
@@ -122,6 +134,12 @@ bool batch::teaches(const callback& c, operation_in_hand& o) {
 void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v, const storage::parked_row* waited) {
   auto* o = &known;
   v.is = verdict::kind::decided;
+  const bool all_understood = group_ ? !any_part_failed_ : !has_failed_items(c.items);
+  if (found_.any_failed && !waited && !c.replay && all_understood) {
+    // The same bytes may have failed before: they are understood now.
+    auto& failed = found_.failed[{c.provider->name, c.body_digest}];
+    if (!std::exchange(failed.closed, true)) writes_.resent_failed.add(c.provider->name, c.body_digest, c.id, at_);
+  }
 
   auto* const claim = claim_of(c, *o);
   if (claim && claim->key != c.key && !waited) {
@@ -150,9 +168,11 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   } else if (taken_reference(c.references, *o) || taken_reference(c.unproven_references, *o)) {
     // A second claim of a reference on a callback is for a person to untangle (R34): nothing is applied.
     outcome_word = disposition::review;
-    review_word = "alias_taken";
+    // Without a request ID nothing says which of the two is meant.
+    review_word = c.request_id.empty() ? "ambiguity" : "alias_taken";
     taken = nullptr;
-    detail = "a reference in the callback belongs to another operation of this provider";
+    detail = c.request_id.empty() ? "the references in the callback belong to different operations of this provider"
+                                  : "a reference in the callback belongs to another operation of this provider";
   } else if (doubt != transition::review_kind::none) {
     // What cannot be believed of the operation is not believed of its items.
     outcome_word = disposition::review;
@@ -200,9 +220,12 @@ void batch::note(const callback& c, const transition::decision& d) {
 
 void batch::decide_duplicate(const callback& c, operation_in_hand& o, storage::key_row& claim, verdict& v,
                              const storage::parked_row* waited) {
-  ++claim.duplicates;
-  ++writes_.repeated_keys[{o.row.id, claim.key}];
-  if (waited || claim.duplicates <= duplicates_recorded_max) {
+  // A replay is no repetition by the sender.
+  if (!c.replay) {
+    ++claim.duplicates;
+    ++writes_.repeated_keys[{o.row.id, claim.key}];
+  }
+  if (waited || c.replay || claim.duplicates <= duplicates_recorded_max) {
     std::optional<delivery_id> payload;
     if (claim.body_digest == c.body_digest) payload = claim.payload.value_or(claim.delivery);
     record_delivery(c, o, to_string(disposition::duplicate), claim.answer_status, payload, nullptr, waited);
@@ -231,9 +254,9 @@ void batch::decide_conflict(const callback& c, operation_in_hand& o, const stora
   auto* known = by_key == found_.reviews.end() ? nullptr : &by_key->second;
   if (auto* by_content = conflict_of(c, o)) known = by_content;
   if (known != nullptr) {
-    ++known->times;
+    if (!c.replay) ++known->times;
     v.outcome.delivery = known->row.delivery;
-    if (waited) record_delivery(c, o, to_string(disposition::conflict), shape.status, std::nullopt, nullptr, waited);
+    if (waited || c.replay) record_delivery(c, o, to_string(disposition::conflict), shape.status, std::nullopt, nullptr, waited);
     return;
   }
   record_delivery(c, o, to_string(disposition::conflict), shape.status, std::nullopt, nullptr, waited);
@@ -244,6 +267,7 @@ void batch::decide_conflict(const callback& c, operation_in_hand& o, const stora
 void batch::record_delivery(const callback& c, operation_in_hand& o, std::string_view disposition, int status,
                             std::optional<delivery_id> payload, const transition::move* taken, const storage::parked_row* waited,
                             std::string_view items) {
+  if (c.replay) return record_replay(c, o, disposition, taken);
   if (waited) {
     // Its delivery is on record as it was answered then, and never changes.
     disposition = waited->disposition;
@@ -270,79 +294,27 @@ void batch::record_delivery(const callback& c, operation_in_hand& o, std::string
   fact.secret = c.secret_name;
   fact.answer_status = status;
   fact.items = items;
-  if (taken) {
-    evidence::moved move;
-    move.event = taken->event;
-    move.from = taken->from;
-    move.to = taken->to;
-    move.version = o.row.version;
-    move.result = c.result;
-    fact.move = move;
-  }
+  if (taken) fact.move = moved_by(c, o, *taken);
   append_audit(o, evidence::delivery_fact(fact), c.id);
 
-  if (taken) {
-    storage::transition_row t;
-    t.operation = o.row.id;
-    t.sequence = o.row.sequence;
-    t.version = o.row.version;
-    t.event = taken->event;
-    t.from = taken->from;
-    t.to = taken->to;
-    t.at = at_;
-    t.actor_kind = to_string(transition::actor_kind::provider);
-    t.actor = c.provider->name;
-    t.delivery = c.id;
-    t.result = c.result;
-    t.notifications = notify(*c.settings, o, "operation." + taken->to);
-    writes_.new_transitions.add(t);
-  }
+  if (taken) record_move(c, o, *taken);
 }
 
-void batch::open_review(const callback& c, operation_in_hand& o, std::string_view kind, const storage::key_row* first,
-                        std::string detail, const item_result* item) {
-  const auto digest = item ? item_digest(item->item_id, c.content_digest) : c.content_digest;
-  storage::review_row r;
-  r.id = make_id<review_id>(at_);
-  r.operation = o.row.id;
-  r.kind = kind;
-  r.digest = digest;
-  if (item) r.item_id = item->item_id;
-  // Two keys in conflict are two conflicts, whatever their contents; a contradiction is one under any key.
-  if (first) r.key = c.key;
-  r.delivery = c.id;
-  if (first) {
-    r.first_delivery = first->delivery;
-    r.first_digest = first->content_digest;
-    r.signed_digest = c.signed_digest;
-  }
-  r.detail = detail;
-  // An item that does not exist has no state of its own.
-  r.state = item && !item->state.empty() ? item->state : o.row.state;
-  const auto* state = table_of(o, *c.settings).find_state(r.state);
-  r.owner = state ? std::string_view(state->owner) : std::string_view();
-  r.at = at_;
-  storage::known_review known;
-  known.id = r.id;
-  known.operation = o.row.id;
-  known.kind = kind;
-  known.digest = digest;
-  known.key = r.key;
-  known.delivery = c.id;
-  known.signed_digest = r.signed_digest;
-  // The same content may have opened the same review under another key: then it is the same exception, seen again.
-  const auto [it, fresh] = found_.reviews.emplace(std::tuple{o.row.id, std::string(kind), digest, std::string(r.key)},
-                                                  review_in_hand{std::move(known), 0});
-  if (!fresh) {
-    ++it->second.times;
-    return;
-  }
-  writes_.new_reviews.add(r);
-  o.row.review_open = true;
-  const std::pair fact(o.row.id, o.row.sequence);
-  if (review_notified_ == fact) return;
-  review_notified_ = fact;
-  notify(*c.settings, o, "operation.review_opened");
+void batch::record_move(const callback& c, operation_in_hand& o, const transition::move& taken) {
+  storage::transition_row t;
+  t.operation = o.row.id;
+  t.sequence = o.row.sequence;
+  t.version = o.row.version;
+  t.event = taken.event;
+  t.from = taken.from;
+  t.to = taken.to;
+  t.at = at_;
+  t.actor_kind = to_string(transition::actor_kind::provider);
+  t.actor = c.provider->name;
+  t.delivery = c.id;
+  t.result = c.result;
+  t.notifications = notify(*c.settings, o, "operation." + taken.to);
+  writes_.new_transitions.add(t);
 }
 
 void batch::claim_key(const callback& c, operation_in_hand& o, disposition d, int status, const std::optional<std::string>& body,
@@ -386,6 +358,7 @@ void batch::apply_parked(operation_in_hand& o, const std::shared_ptr<const confi
       if (provider == settings->providers.end()) continue;
       p.applied = true;
       writes_.applied_parked.add(p.row.id);
+      writes_.outgrown_reviews.add(p.row.id, at_);
 
       auto& c = parked_callbacks_.emplace_back();
       c.settings = settings;
@@ -408,6 +381,14 @@ void batch::apply_parked(operation_in_hand& o, const std::shared_ptr<const confi
       c.result = p.row.result;
       c.content_digest = p.row.content_digest;
       c.signed_digest = p.row.signed_digest;
+      if (const auto& by = p.row.replay) {
+        replay met;
+        met.failed = by->failed;
+        met.actor = by->actor;
+        met.reason = by->reason;
+        met.met = true;
+        c.replay = std::make_shared<const replay>(std::move(met));
+      }
       if (auto learned = found_.unknown_references(o.row.provider, c.references);
           !learned.empty() && found_.may_meet(learned) && teaches(c, o)) {
         learn(c.references, o);

@@ -179,13 +179,7 @@ void batch::decide_event(const event& e, verdict& v) {
 
   auto* const item = e.item_id ? found_.find_item(*o, *e.item_id) : nullptr;
   if (e.item_id && !item) return refuse(v, error(permanent::not_found, "the operation has no such item"));
-  const auto& state = item ? item->row.state : o->row.state;
-  const auto& table = table_of(*o, *e.settings);
-  auto move = transition::decide_event(table, state, e.name, e.who, !e.evidence.empty());
-  // An operator may raise what the client may: on record as the operator's.
-  if (!move && e.who == transition::actor_kind::operator_)
-    if (auto as_client = transition::decide_event(table, state, e.name, transition::actor_kind::client, !e.evidence.empty()))
-      move = as_client;
+  auto move = permitted_move(*o, *e.settings, item, e.name, e.who, !e.evidence.empty());
   if (!move) return refuse(v, move.error());
   if (const auto foreign = taken_reference(e.references, *o))
     return refuse(v, error(permanent::alias_taken, "a reference belongs to another operation of the provider"));
@@ -208,58 +202,74 @@ void batch::decide_event(const event& e, verdict& v) {
     changed = std::move(*made);
   }
   learn(e.references, *o);
-  record_event(e, *o, item, **move);
+  evidence::raised said;
+  said.who = e.who;
+  said.actor = e.actor;
+  said.reason = e.reason;
+  said.evidence = e.evidence;
+  raise(*o, *e.settings, item, **move, std::move(said));
   if (changed) correct(*o, std::move(*changed), evidence::edited_intent, e.actor);
   if (item) move_by_items(*o, *e.settings, {e.who, e.actor, std::nullopt});
-  if (e.idempotency_key) {
-    writes_.new_client_keys.add(e.actor, *e.idempotency_key, o->row.id, e.fingerprint, at_);
-    found_.add_client_key({e.actor, *e.idempotency_key, o->row.request_id, o->row.id, e.fingerprint});
-  }
+  remember_key(e.actor, e.idempotency_key, *o, e.fingerprint);
   if (!learned.empty()) apply_parked(*o, e.settings, learned);
   v.is = verdict::kind::decided;
   v.outcome = outcome_of(*o);
 }
 
-void batch::record_event(const event& e, operation_in_hand& known, item_in_hand* item, const transition::move& taken) {
-  auto* const o = &known;
-  if (item) {
-    move_item(*o, *item, taken);
-  } else {
-    o->row.state = taken.to;
-    o->row.state_at = at_;
-    ++o->row.version;
-  }
-  const auto version = item ? item->row.version : o->row.version;
+result<const transition::move*> batch::permitted_move(operation_in_hand& o, const config::settings& settings,
+                                                      const item_in_hand* item, std::string_view event,
+                                                      transition::actor_kind who, bool has_evidence) {
+  const auto& table = table_of(o, settings);
+  const auto& state = item ? item->row.state : o.row.state;
+  auto move = transition::decide_event(table, state, event, who, has_evidence);
+  if (!move && who == transition::actor_kind::operator_)
+    if (auto as_client = transition::decide_event(table, state, event, transition::actor_kind::client, has_evidence))
+      move = as_client;
+  return move;
+}
 
-  evidence::raised fact;
-  fact.sequence = o->row.sequence + 1;
-  fact.at = at_;
-  fact.who = e.who;
-  fact.actor = e.actor;
-  fact.move.event = taken.event;
-  fact.move.from = taken.from;
-  fact.move.to = taken.to;
-  fact.move.version = version;
-  if (item) fact.move.item_id = item->row.item_id;
-  fact.reason = e.reason;
-  fact.evidence = e.evidence;
-  append_audit(*o, evidence::event_fact(fact), std::nullopt);
+void batch::raise(operation_in_hand& o, const config::settings& settings, item_in_hand* item, const transition::move& taken,
+                  evidence::raised said) {
+  if (item) {
+    move_item(o, *item, taken);
+  } else {
+    o.row.state = taken.to;
+    o.row.state_at = at_;
+    ++o.row.version;
+  }
+  const auto version = item ? item->row.version : o.row.version;
+
+  said.sequence = o.row.sequence + 1;
+  said.at = at_;
+  said.move.event = taken.event;
+  said.move.from = taken.from;
+  said.move.to = taken.to;
+  said.move.version = version;
+  if (item) said.move.item_id = item->row.item_id;
+  append_audit(o, evidence::event_fact(said), std::nullopt);
 
   storage::transition_row t;
-  t.operation = o->row.id;
-  t.sequence = o->row.sequence;
+  t.operation = o.row.id;
+  t.sequence = o.row.sequence;
   t.version = version;
   if (item) t.item_id = item->row.item_id;
   t.event = taken.event;
   t.from = taken.from;
   t.to = taken.to;
   t.at = at_;
-  t.actor_kind = to_string(e.who);
-  t.actor = e.actor;
-  t.reason = e.reason;
-  t.evidence = e.evidence;
-  t.notifications = notify(*e.settings, *o, (item ? "item." : "operation.") + taken.to);
+  t.actor_kind = to_string(said.who);
+  t.actor = said.actor;
+  t.reason = said.reason;
+  t.evidence = said.evidence;
+  t.notifications = notify(settings, o, (item ? "item." : "operation.") + taken.to);
   writes_.new_transitions.add(t);
+}
+
+void batch::remember_key(const std::string& client, const std::optional<std::string>& key, const operation_in_hand& o,
+                         const sha256_digest& fingerprint) {
+  if (!key) return;
+  writes_.new_client_keys.add(client, *key, o.row.id, fingerprint, at_);
+  found_.add_client_key({client, *key, o.row.request_id, o.row.id, fingerprint});
 }
 
 void batch::decide_payload_access(const payload_access& p, verdict& v) {

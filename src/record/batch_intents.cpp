@@ -70,10 +70,12 @@ void batch::open_review_of_intent(const registration& r, operation_in_hand& o, t
   row.detail = "the callback that came before the registration said otherwise";
   row.state = o.row.state;
   const auto* state = table_of(o, *r.settings).find_state(o.row.state);
-  row.owner = state ? std::string_view(state->owner) : std::string_view();
+  row.owner = state && !state->owner.empty() ? state->owner : r.settings->reviews.owner;
   row.at = at_;
+  row.due_at = at_ + r.settings->reviews.due;
   writes_.new_reviews.add(row);
   o.row.review_open = true;
+  ++o.reviews_open;
   notify(*r.settings, o, "operation.review_opened");
 }
 

@@ -268,10 +268,11 @@ void batch::keep_failed_items(const callback& c, const std::vector<item_result>&
   if (first == results.end()) return;
   auto& f = found_.failed[{c.provider->name, c.body_digest}];
   const bool counted = std::exchange(group_failed_, group_ != nullptr);
-  if (!f.row.id.is_nil()) {
+  if (!f.row.id.is_nil() && !f.closed) {
     if (!counted) ++f.times;
     return;
   }
+  f = {};
   const auto more = std::count_if(first, results.end(), failed) - 1;
   f.created = true;
   f.row.id = make_id<failed_callback_id>(at_);

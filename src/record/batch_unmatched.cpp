@@ -10,7 +10,8 @@ using transition::disposition;
 void batch::decide_failed(const callback& c, verdict& v) {
   v.is = verdict::kind::decided;
   auto& f = found_.failed[{c.provider->name, c.body_digest}];
-  if (f.row.id.is_nil()) {
+  if (f.row.id.is_nil() || f.closed) {
+    f = {};
     const auto word = c.unprocessable ? disposition::unprocessable : disposition::unmapped;
     const auto shape = config::shape_of(c.provider->answers, word);
     f.created = true;
@@ -24,6 +25,8 @@ void batch::decide_failed(const callback& c, verdict& v) {
     if (!c.request_id.empty()) f.row.request_id = c.request_id;
     if (!c.event_raw.empty()) f.row.event = c.event_raw;
     f.row.answer_status = shape.status;
+    f.row.head = c.head;
+    f.row.signed_digest = c.signed_digest;
 
     auto d = delivery_of(c);
     d.disposition = f.row.disposition;

@@ -11,11 +11,14 @@ std::string identity_of(const work& w) {
   }
   // Each for itself: its operations are locked together, and the sender waits for the answer before it sends the next.
   if (const auto* g = std::get_if<callback_group>(&w)) return "g" + std::string(g->parts.front().id.binary());
+  if (const auto* d = std::get_if<discard>(&w)) return "f" + d->provider + "/" + std::string(binary(d->body_digest));
   if (const auto* r = std::get_if<registration>(&w)) return "r" + r->request_id;
   if (const auto* e = std::get_if<event>(&w)) return "r" + e->request_id;
   if (const auto* m = std::get_if<rematch>(&w)) return "r" + m->request_id;
   if (const auto* m = std::get_if<workflow_change>(&w)) return "r" + m->request_id;
   if (const auto* p = std::get_if<payload_access>(&w)) return p->request_id.empty() ? std::string() : "r" + p->request_id;
+  if (const auto* a = std::get_if<review_action>(&w))
+    return a->request_id.empty() ? "v" + std::string(a->review.binary()) : "r" + a->request_id;
   return {};
 }
 
@@ -31,6 +34,7 @@ entry::entry(const boost::asio::any_io_executor& executor, record::work w, stead
     provider = c->provider->name;
     bytes = c->body.size();
     rows += c->items.size();
+    alone = c->replay && c->replay->dry_run;
   } else if (const auto* g = std::get_if<callback_group>(&what)) {
     provider = g->parts.front().provider->name;
     bytes = g->body.size();

@@ -20,7 +20,7 @@ struct entry {
   record::work what;
   steady_time arrived, until;
   // What it is about, so that work for one operation keeps its order: "r" and the request ID, or "a", provider and
-  // reference, or "f", provider and digest. Empty: nothing that an order matters to.
+  // reference, or "f", provider and digest, or "v" and a review without operation. Empty: nothing that an order matters to.
   std::string identity;
   // Whose share of the queue it takes; empty for registrations and events.
   std::string_view provider;
@@ -32,6 +32,8 @@ struct entry {
   int misses = 0, failures = 0;
   // In a batch now: from here on nobody can say that nothing of it is recorded.
   bool begun = false;
+  // A dry run: nothing else may be in its transaction, which is taken back.
+  bool alone = false;
   // The sender has been answered: dropped before it enters a batch (write path, rule 9).
   bool abandoned = false;
 

@@ -28,8 +28,18 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
     } else if (const auto* m = std::get_if<rematch>(w)) {
       request_ids_.push_back(m->request_id);
       rematched_.push_back(m->request_id);
+    } else if (const auto* a = std::get_if<review_action>(w)) {
+      if (!a->request_id.empty()) request_ids_.push_back(a->request_id);
+      if (a->idempotency_key) client_keys_.push_back({a->actor, *a->idempotency_key});
+      acted_on_.push_back(a->review);
+    } else if (const auto* d = std::get_if<discard>(w)) {
+      failed_names_.push_back({d->provider, d->body_digest});
+    } else if (const auto* o = std::get_if<parked_review>(w)) {
+      growing_old_.push_back(o->parked);
     }
   }
+  sort_unique(acted_on_, std::less<>());
+  sort_unique(growing_old_, std::less<>());
   sort_unique(meeting_, std::less<>());
   sort_unique(request_ids_, std::less<>());
   sort_unique(aliases_);
@@ -42,6 +52,7 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
 
 // What a callback is looked up by.
 void found::want(const callback& c) {
+  if (c.replay) failed_names_.push_back({c.provider->name, c.body_digest});
   if (c.event == "ignore") return;
   if (!c.understood() || has_failed_items(c.items)) failed_names_.push_back({c.provider->name, c.body_digest});
   if (!c.understood()) return;
@@ -101,6 +112,10 @@ void found::append_first_look(storage::checked_pipeline& to) {
   if (!rematched_.empty()) {
     storage::append_find_parked_of(to, rematched_);
     first_look_.push_back(look::parked_of);
+  }
+  if (!growing_old_.empty()) {
+    storage::append_lock_old_parked(to, growing_old_);
+    first_look_.push_back(look::old_parked);
   }
   storage::append_any_failed(to);
   first_look_.push_back(look::any_failed);
@@ -206,6 +221,17 @@ void found::take(look what, const postgres::rows& from) {
         const std::tuple name{r.operation, r.kind, r.digest, r.key};
         reviews.insert_or_assign(name, review_in_hand{std::move(r), 0});
       }
+      break;
+    case look::acted_reviews:
+      for (auto& r : storage::read_acted_reviews(from)) acted_reviews_.insert_or_assign(r.id, std::move(r));
+      break;
+    case look::open_reviews:
+      for (const auto& of : storage::read_open_reviews(from)) {
+        if (const auto o = by_id_.find(of.operation); o != by_id_.end()) o->second->reviews_open = of.count;
+      }
+      break;
+    case look::old_parked:
+      for (auto& p : storage::read_old_parked(from)) old_parked.insert_or_assign(p.id, std::move(p));
       break;
   }
 }
@@ -326,6 +352,11 @@ const storage::key_row* found::foreign_claim(const callback& c, const operation_
 const storage::client_key_row* found::find_client_key(std::string_view client, std::string_view key) const {
   const auto it = client_key_rows_.find(std::pair<std::string, std::string>(client, key));
   return it == client_key_rows_.end() ? nullptr : &it->second;
+}
+
+storage::acted_review* found::find_review(review_id id) {
+  const auto it = acted_reviews_.find(id);
+  return it == acted_reviews_.end() ? nullptr : &it->second;
 }
 
 bool found::waits_for(const storage::parked_row& p, std::string_view provider, std::string_view request_id) {

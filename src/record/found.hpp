@@ -2,12 +2,14 @@
 // aliases, failed callbacks, reviews and parked callbacks that belong to them. No I/O: it fills pipelines and reads answers.
 #pragma once
 
+#include "plan.hpp"
 #include "recibo/record/work.hpp"
 #include "recibo/storage/deliveries.hpp"
 #include "recibo/storage/evidence.hpp"
 #include "recibo/storage/items.hpp"
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
+#include "recibo/storage/reviews.hpp"
 #include "workflow_cache.hpp"
 
 #include <deque>
@@ -45,6 +47,8 @@ struct operation_in_hand {
   std::map<std::string, item_in_hand, std::less<>> items;
   // Of all its items, where some work speaks of one; moved on with them.
   transition::item_counts items_by_state;
+  // How many of its reviews are open, where somebody acts on one.
+  std::int64_t reviews_open = 0;
 };
 
 // A callback that could not be understood, as it is in the table or will be.
@@ -52,6 +56,8 @@ struct failed_in_hand {
   storage::failed_row row;
   bool created = false;
   std::int32_t times = 0;
+  // Done in this batch: replayed, discarded, or sent again and understood.
+  bool closed = false;
 };
 
 // A review that is there already or will be, and how often it was seen again.
@@ -111,6 +117,8 @@ class found {
   // The claim that another operation of its provider has on its key, where a key means one thing for all of them.
   const storage::key_row* foreign_claim(const callback& c, const operation_id& o) const;
   const storage::client_key_row* find_client_key(std::string_view client, std::string_view key) const;
+  // A review that this batch acts on; nullptr: there is none.
+  storage::acted_review* find_review(review_id id);
 
   // nullptr: it has no such item.
   static item_in_hand* find_item(operation_in_hand& o, std::string_view item_id);
@@ -130,6 +138,8 @@ class found {
   std::map<std::pair<bool, delivery_id>, parked_in_hand> parked;
   // Keys of the scope [provider, key] by provider and key, whatever operation holds them.
   std::map<std::pair<std::string, std::string>, storage::key_row> provider_claims;
+  // Parked callbacks whose age is to be reviewed, as far as they are still there.
+  std::map<delivery_id, storage::old_parked> old_parked;
   // There are failed callbacks at all.
   bool any_failed = false;
 
@@ -157,6 +167,9 @@ class found {
   std::vector<storage::failed_name> failed_later_;
   std::vector<storage::identity_name> meeting_, learning_;
   std::vector<std::string_view> rematched_;
+  std::vector<review_id> acted_on_;
+  std::vector<operation_id> acting_for_;
+  std::vector<delivery_id> growing_old_;
   // What a statement of a look asked for, in the order in which its answers come.
   enum class look {
     meet,           // names that somebody else holds
@@ -179,6 +192,9 @@ class found {
     reviews,        // reviews of the same content, or the same signed bytes
     items,          // items that some work speaks of
     item_counts,    // how many items are in which state
+    acted_reviews,  // reviews that somebody acts on
+    open_reviews,   // how many reviews of an operation are open
+    old_parked,     // what has waited too long
   };
   void take(look what, const postgres::rows& from);
   void take_keys();
@@ -192,6 +208,7 @@ class found {
 
   std::unordered_map<std::string_view, operation_in_hand*> by_request_id_;
   std::map<operation_id, operation_in_hand*> by_id_;
+  std::map<review_id, storage::acted_review> acted_reviews_;
   std::vector<storage::existing_row> existing_;
   std::vector<storage::key_row> key_rows_;
   // Lock keys that were tried and not obtained, and all that were tried; sorted.

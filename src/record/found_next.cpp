@@ -58,6 +58,9 @@ void found::plan_next_look() {
       }
     } else if (const auto* m = std::get_if<rematch>(w)) {
       miss(m->request_id);
+    } else if (const auto* a = std::get_if<review_action>(w)) {
+      miss(a->request_id);
+      if (const auto* o = find(a->request_id)) acting_for_.push_back(o->row.id);
     }
   }
   const config::settings none;
@@ -115,6 +118,7 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   item_names_.clear();
   counted_.clear();
   failed_later_.clear();
+  acting_for_.clear();
   switch (++looks_) {
     case 2:
       plan_next_look();
@@ -134,6 +138,7 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   sort_unique(item_names_,
               [](const auto& a, const auto& b) { return std::tie(a.operation, a.item_id) < std::tie(b.operation, b.item_id); });
   sort_unique(failed_later_);
+  sort_unique(acting_for_, std::less<>());
 
   if (!learning_.empty()) {
     std::vector<std::int64_t> locks;
@@ -196,6 +201,14 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   if (!failed_later_.empty()) {
     storage::append_find_failed(to, failed_later_);
     next_look_.push_back(look::failed);
+  }
+  if (looks_ == 2 && !acted_on_.empty()) {
+    storage::append_lock_reviews(to, acted_on_);
+    next_look_.push_back(look::acted_reviews);
+  }
+  if (!acting_for_.empty()) {
+    storage::append_count_open_reviews(to, acting_for_);
+    next_look_.push_back(look::open_reviews);
   }
   // Nothing to ask in the second look may still leave something for the third.
   return !next_look_.empty() || (looks_ == 2 && append_next_look(to));

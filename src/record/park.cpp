@@ -20,6 +20,7 @@ park::park(std::vector<const work*> works) : works_(std::move(works)), verdicts_
 void park::want(const callback& c) {
   auto& w = wanted_.emplace_back();
   w.what = &c;
+  if (c.replay) replayed_.push_back({c.provider->name, c.body_digest});
   if (!c.understood() || c.event == "ignore") return;
   if (c.signed_digest) signed_.push_back({c.provider->name, *c.signed_digest});
   if (!c.request_id.empty()) {
@@ -45,7 +46,9 @@ void park::append_first_look(storage::checked_pipeline& to) {
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   storage::append_count_parked(to, all);
+  storage::append_any_failed(to);
   if (!signed_.empty()) storage::append_find_parked_signed(to, signed_);
+  if (!replayed_.empty()) storage::append_find_failed(to, replayed_);
 }
 
 void park::take_first_look(std::vector<postgres::rows>& answers, std::size_t at) {
@@ -54,7 +57,10 @@ void park::take_first_look(std::vector<postgres::rows>& answers, std::size_t at)
   known_aliases_ = storage::read_aliases(answers.at(at + 2));
   take_parked(storage::read_parked(answers.at(at + 3)));
   for (auto& counted : storage::read_parked_counts(answers.at(at + 4))) counts_[std::move(counted.name)] = counted.count;
-  if (!signed_.empty()) take_parked(storage::read_parked(answers.at(at + 5)));
+  any_failed_ = answers.at(at + 5).boolean(0, 0);
+  std::size_t next = at + 6;
+  if (!signed_.empty()) take_parked(storage::read_parked(answers.at(next++)));
+  if (!replayed_.empty()) still_failed_ = storage::read_failed(answers.at(next));
 }
 
 void park::take_parked(std::vector<storage::parked_row> found) {
@@ -94,11 +100,47 @@ void park::decide(sys_micros at) {
       case meaning::locked: v.is = verdict::kind::busy; break;
       case meaning::known: v.is = verdict::kind::known; break;
       case meaning::absent:
+        if (w.what->replay) {
+          decide_replay(*w.what, v, at);
+          break;
+        }
         v.is = verdict::kind::decided;
         v.outcome = decide_one(*w.what, at);
+        close_resent(*w.what, v.outcome, !has_failed_items(w.what->items), at);
         break;
     }
   }
+}
+
+void park::decide_replay(const callback& c, verdict& v, sys_micros at) {
+  const auto open =
+      std::find_if(still_failed_.begin(), still_failed_.end(), [&](const auto& f) { return f.id == c.replay->failed; });
+  if (open == still_failed_.end()) {
+    v.is = verdict::kind::refused;
+    v.why = error(permanent::already_resolved, "this failed callback is done: replayed, sent again or discarded");
+    return;
+  }
+  v.is = verdict::kind::decided;
+  v.outcome = decide_one(c, at);
+  if (v.outcome.disposition != disposition::unknown_operation) {
+    closed_failed_.add(c.replay->failed);
+    still_failed_.erase(open);
+    return;
+  }
+  // Not kept among those that wait, so it stays where it is.
+  const auto word = to_string(disposition::unknown_operation);
+  auto tried = replay_of(c, at);
+  tried.disposition = word;
+  tried.closes = false;
+  new_replays_.add(tried);
+  tried_failed_.add(open->id, at, open->disposition, word, v.outcome.detail);
+  // Once in a batch: what comes after it finds it tried.
+  still_failed_.erase(open);
+}
+
+void park::close_resent(const callback& c, const outcome& decided, bool all_understood, sys_micros at) {
+  if (!any_failed_ || !all_understood || decided.disposition == disposition::unknown_operation) return;
+  resent_failed_.add(c.provider->name, c.body_digest, c.id, at);
 }
 
 void park::decide_group(const callback_group& g, std::size_t& at_wanted, verdict& v, sys_micros at) {
@@ -118,11 +160,15 @@ void park::decide_group(const callback_group& g, std::size_t& at_wanted, verdict
   group_payload_ = g.payload;
   v.settled = g.settled;
   v.settled.resize(g.parts.size());
+  const bool all_understood =
+      std::all_of(g.parts.begin(), g.parts.end(), [](const auto& c) { return c.understood() && !has_failed_items(c.items); });
   auto next = first;
   for (std::size_t i = 0; i < g.parts.size(); ++i) {
     if (is_settled(g, i)) continue;
     const auto& w = wanted_[next++];
-    if (meaning_of(w) == meaning::absent) v.settled[i] = decide_one(*w.what, at);
+    if (meaning_of(w) != meaning::absent) continue;
+    v.settled[i] = decide_one(*w.what, at);
+    close_resent(*w.what, *v.settled[i], all_understood, at);
   }
   group_ = nullptr;
   v.payload = group_payload_;
@@ -180,12 +226,18 @@ outcome park::decide_one(const callback& c, sys_micros at) {
   auto& rows = parked_[{c.provider->name, c.key}];
   out.request_id = c.request_id;
   if (auto* const same = known_as(c)) {
-    ++same->times;
+    if (c.replay) {
+      record_replay(c, to_string(disposition::duplicate), at);
+    } else {
+      ++same->times;
+    }
     out.disposition = transition::parse_disposition(same->row.disposition).value_or(disposition::parked);
     out.replayed = out.disposition == disposition::parked;
     out.delivery = same->row.id;
     out.status = same->row.answer_status;
     if (out.replayed) {
+      out.body = config::shape_of(c.provider->answers, disposition::parked).body;
+      if (c.replay) return out;
       // Evidence of the repetition (R27), like a claimed key's.
       if (same->row.duplicates + same->times <= duplicates_recorded_max) {
         callback again = c;
@@ -194,7 +246,6 @@ outcome park::decide_one(const callback& c, sys_micros at) {
         if (same->row.body_digest == c.body_digest) payload = same->row.payload.value_or(same->row.id);
         record_delivery(again, to_string(disposition::duplicate), same->row.answer_status, payload);
       }
-      out.body = config::shape_of(c.provider->answers, disposition::parked).body;
     } else {
       out.detail = "the key was used before with other content; the first stands";
     }
@@ -239,7 +290,12 @@ outcome park::decide_one(const callback& c, sys_micros at) {
   p.account = c.account;
   p.answer_status = shape.status;
   p.parked_at = at;
-  record_delivery(c, p.disposition, shape.status, std::nullopt);
+  if (c.replay) {
+    p.replay =
+        storage::parked_row::replayed{record_replay(c, p.disposition, at), c.replay->failed, c.replay->actor, c.replay->reason};
+  } else {
+    record_delivery(c, p.disposition, shape.status, std::nullopt);
+  }
   if (group_payload_ && group_ && *group_payload_ != c.id) p.payload = group_payload_;
   new_parked_.add(p, c.references);
   out.disposition = word;
@@ -259,6 +315,13 @@ void park::record_delivery(const callback& c, std::string_view disposition, int 
   new_deliveries_.add(d);
 }
 
+storage::replay_id park::record_replay(const callback& c, std::string_view disposition, sys_micros at) {
+  auto r = replay_of(c, at);
+  r.disposition = disposition;
+  new_replays_.add(r);
+  return r.id;
+}
+
 void park::append_writes(storage::checked_pipeline& to) {
   storage::repeated_parked repeated;
   for (const auto& [name, rows] : parked_)
@@ -266,6 +329,10 @@ void park::append_writes(storage::checked_pipeline& to) {
       if (w.times > 0) repeated.add(w.row.id, w.times);
   std::move(new_deliveries_.rows).append_to(to);
   std::move(new_payloads_.rows).append_to(to);
+  std::move(closed_failed_.rows).append_to(to);
+  std::move(resent_failed_.rows).append_to(to);
+  std::move(tried_failed_.rows).append_to(to);
+  std::move(new_replays_.rows).append_to(to);
   std::move(new_parked_.rows).append_to(to);
   std::move(new_parked_.identities).append_to(to);
   std::move(repeated.rows).append_to(to);

@@ -56,10 +56,16 @@ class park final : public plan {
   void want(const callback& c);
   meaning meaning_of(const wanted& w) const;
   void decide_group(const callback_group& g, std::size_t& at_wanted, verdict& v, sys_micros at);
+  // A replay: nothing is parked whose failed callback is done. Closes it, unless it stays.
+  void decide_replay(const callback& c, verdict& v, sys_micros at);
+  // The bytes of these callbacks may have failed before: they are understood now.
+  void close_resent(const callback& c, const outcome& decided, bool all_understood, sys_micros at);
   outcome decide_one(const callback& c, sys_micros at);
   // `payload`: of an earlier delivery with the same bytes; nullopt: it is kept.
   void record_delivery(const callback& c, std::string_view disposition, int status, std::optional<delivery_id> payload);
   delivery_id keep_payload(const callback& c);
+  // Its delivery is on record already.
+  storage::replay_id record_replay(const callback& c, std::string_view disposition, sys_micros at);
 
   std::vector<const work*> works_;
   std::vector<verdict> verdicts_;
@@ -79,7 +85,16 @@ class park final : public plan {
   // By provider and key: what is parked under one of the names asked for, or will be.
   std::map<std::pair<std::string, std::string>, std::deque<waiting>> parked_;
 
+  // Of replays: what failed, and which of it is still there, locked.
+  std::vector<storage::failed_name> replayed_;
+  std::vector<storage::failed_row> still_failed_;
+  bool any_failed_ = false;
+
   storage::new_parked new_parked_;
+  storage::closed_failed closed_failed_;
+  storage::tried_failed tried_failed_;
+  storage::resent_failed resent_failed_;
+  storage::new_replays new_replays_;
   storage::new_deliveries new_deliveries_;
   storage::new_payloads new_payloads_;
 };

@@ -5,6 +5,7 @@
 #include "recibo/record/work.hpp"
 #include "recibo/storage/bulk.hpp"
 #include "recibo/storage/deliveries.hpp"
+#include "recibo/storage/replays.hpp"
 
 #include <cstddef>
 #include <vector>
@@ -38,6 +39,9 @@ inline constexpr std::int32_t duplicates_recorded_max = 100;
 
 // What every row of `deliveries` says of a callback, whatever is decided about it; borrows from `c`.
 storage::delivery_row delivery_of(const callback& c);
+
+// What every row of `replays` says of a callback that is replayed; borrows from `c`.
+storage::replay_row replay_of(const callback& c, sys_micros at);
 
 class plan {
  public:

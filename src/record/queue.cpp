@@ -90,7 +90,7 @@ std::vector<entry_ptr> queue::take(std::size_t rows, std::size_t bytes, steady_t
         continue;
       }
     }
-    const bool alone = is_suspect(e);
+    const bool alone = e->alone || is_suspect(e);
     if (alone && !out.empty()) {
       passed_over.insert(e->identity);
       ++it;
@@ -123,7 +123,8 @@ std::vector<entry_ptr> queue::take_from_lane(std::size_t rows, steady_time now) 
     std::deque<entry_ptr> rest;
     for (auto& e : entries) {
       if (drop_if_gone(e, now)) continue;
-      if (out.size() < rows) {
+      const bool ends_here = !out.empty() && (e->alone || out.back()->alone);
+      if (out.size() < rows && rest.empty() && !ends_here) {
         e->begun = true;
         out.push_back(std::move(e));
       } else {
@@ -145,7 +146,7 @@ std::vector<entry_ptr> queue::take_parking(std::size_t rows, steady_time now) {
       if (!e->identity.empty()) count_down(in_hand_, e->identity);
       continue;
     }
-    const bool alone = is_suspect(e);
+    const bool alone = e->alone || is_suspect(e);
     if (alone && !out.empty()) {
       parking_.push_front(std::move(e));
       break;

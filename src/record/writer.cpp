@@ -73,6 +73,7 @@ void append_lock_waiting(storage::checked_pipeline& to, const work& w) {
   if (const auto* p = std::get_if<payload_access>(&w)) storage::append_lock_waiting(to, p->request_id);
   if (const auto* m = std::get_if<workflow_change>(&w)) storage::append_lock_waiting(to, m->request_id);
   if (const auto* m = std::get_if<rematch>(&w)) storage::append_lock_waiting(to, m->request_id);
+  if (const auto* a = std::get_if<review_action>(&w)) storage::append_lock_waiting(to, a->request_id);
 }
 
 }  // namespace
@@ -227,6 +228,12 @@ boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entr
   }
 
   b.decide(now());
+  if (entries.front()->alone) {
+    const auto taken_back = co_await session_->rollback(steady_clock::now() + run_deadline);
+    if (!taken_back.ok() || !session_->usable()) lose_session();
+    settle(entries, b.verdicts());
+    co_return end::settled;
+  }
   storage::checked_pipeline writes;
   b.append_writes(writes);
   writes.add(storage::commit, {});

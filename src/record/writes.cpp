@@ -29,10 +29,11 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
     if (f.created) new_failed.add(f.row, at);
     if (f.times > 0) repeated_failed.add(f.row.id, f.times, at);
   }
-  storage::repeated_reviews repeated_reviews;
   for (const auto& [name, r] : seen.reviews) {
-    if (r.times > 0) repeated_reviews.add(r.row.id, r.times, at);
+    if (r.times > 0) repeated_reviews[r.row.id] += r.times;
   }
+  storage::repeated_reviews seen_again;
+  for (const auto& [id, times] : repeated_reviews) seen_again.add(id, times, at);
 
   std::move(new_operations.rows).append_to(to);
   std::move(new_registrations.rows).append_to(to);
@@ -50,13 +51,22 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   std::move(new_transitions.rows).append_to(to);
   std::move(new_audit.rows).append_to(to);
   std::move(new_notifications.rows).append_to(to);
+  std::move(assigned_reviews.rows).append_to(to);
+  // Before the new ones: of one content there is one open review at a time.
+  std::move(resolved_reviews.rows).append_to(to);
   std::move(new_reviews.rows).append_to(to);
-  std::move(repeated_reviews.rows).append_to(to);
+  std::move(seen_again.rows).append_to(to);
+  std::move(new_review_actions.rows).append_to(to);
+  // What is done goes first: the same bytes may fail anew in this very batch.
+  std::move(closed_failed.rows).append_to(to);
+  std::move(resent_failed.rows).append_to(to);
+  std::move(tried_failed.rows).append_to(to);
   std::move(new_failed.rows).append_to(to);
   std::move(repeated_failed.rows).append_to(to);
   std::move(new_payload_accesses.rows).append_to(to);
   std::move(applied_parked.rows).append_to(to);
-  if (!understood.empty()) storage::append_close_failed(to, understood);
+  std::move(outgrown_reviews.rows).append_to(to);
+  std::move(new_replays.rows).append_to(to);
 }
 
 }  // namespace recibo::record

@@ -6,6 +6,8 @@
 #include "recibo/storage/evidence.hpp"
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
+#include "recibo/storage/replays.hpp"
+#include "recibo/storage/reviews.hpp"
 
 #include <map>
 #include <string>
@@ -32,10 +34,19 @@ struct writes {
   storage::new_audit new_audit;
   storage::new_notifications new_notifications;
   storage::new_reviews new_reviews;
+  // Reviews that were seen again and are no longer open in `found`; the others are counted there.
+  std::map<review_id, std::int32_t> repeated_reviews;
+  storage::assigned_reviews assigned_reviews;
+  storage::resolved_reviews resolved_reviews;
+  storage::new_review_actions new_review_actions;
   storage::new_payload_accesses new_payload_accesses;
   storage::applied_parked applied_parked;
+  storage::outgrown_reviews outgrown_reviews;
   // Callbacks that could not be understood before, and now were.
-  std::vector<storage::failed_name> understood;
+  storage::resent_failed resent_failed;
+  storage::closed_failed closed_failed;
+  storage::tried_failed tried_failed;
+  storage::new_replays new_replays;
   // Tables that the database may not have yet, by key.
   std::map<std::int64_t, const transition::workflow*> new_workflows;
 

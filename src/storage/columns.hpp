@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 namespace recibo::storage {
 
@@ -22,11 +23,21 @@ inline std::optional<sha256_digest> digest_or_null(const postgres::rows& from, i
   return from.is_null(row, column) ? std::nullopt : std::optional(digest_at(from, row, column));
 }
 
-inline void add_digest(postgres::binary_array& to, const std::optional<sha256_digest>& d) {
-  if (d)
-    to.add(binary(*d));
-  else
+// An empty text is stored as NULL.
+inline void add_text_or_null(postgres::binary_array& to, std::string_view text) {
+  if (text.empty()) {
     to.add_null();
+  } else {
+    to.add(text);
+  }
+}
+
+inline void add_number_or_null(postgres::binary_array& to, const std::optional<std::int32_t>& number) {
+  if (number) {
+    to.add_int4(*number);
+  } else {
+    to.add_null();
+  }
 }
 
 template <class Id>
@@ -36,6 +47,13 @@ void add_id_or_null(postgres::binary_array& to, const std::optional<Id>& id) {
   } else {
     to.add_null();
   }
+}
+
+inline void add_digest(postgres::binary_array& to, const std::optional<sha256_digest>& d) {
+  if (d)
+    to.add(binary(*d));
+  else
+    to.add_null();
 }
 
 }  // namespace recibo::storage

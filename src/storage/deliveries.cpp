@@ -39,11 +39,12 @@ const statement any_failed{"any_failed", "SELECT EXISTS (SELECT FROM recibo.fail
 const statement insert_failed{
     "insert_failed",
     "INSERT INTO recibo.failed_callbacks (id, provider, body_digest, disposition, reason, detail, delivery, request_id, event, "
-    "answer_status, first_seen_at, last_seen_at) "
-    "SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
-    "AS u(id, provider, body_digest, disposition, reason, detail, delivery, request_id, event, answer_status, at)",
+    "answer_status, head, signed_digest, first_seen_at, last_seen_at) "
+    "SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) "
+    "AS u(id, provider, body_digest, disposition, reason, detail, delivery, request_id, event, answer_status, head, "
+    "signed_digest, at)",
     {oid::uuid_array, oid::text_array, oid::bytea_array, oid::text_array, oid::text_array, oid::text_array, oid::uuid_array,
-     oid::text_array, oid::text_array, oid::int4_array, oid::timestamptz_array}};
+     oid::text_array, oid::text_array, oid::int4_array, oid::text_array, oid::bytea_array, oid::timestamptz_array}};
 
 const statement repeat_failed{
     "repeat_failed",
@@ -51,11 +52,6 @@ const statement repeat_failed{
     "FROM unnest($1, $2, $3) AS u(id, times, at) WHERE f.id = u.id "
     "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
     {oid::uuid_array, oid::int4_array, oid::timestamptz_array}};
-
-const statement close_failed{"close_failed",
-                             "DELETE FROM recibo.failed_callbacks f USING unnest($1, $2) AS w(provider, body_digest) "
-                             "WHERE f.provider = w.provider AND f.body_digest = w.body_digest",
-                             {oid::text_array, oid::bytea_array}};
 
 void append_failed_names(checked_pipeline& to, const statement& what, const std::vector<failed_name>& names) {
   binary_array providers(oid::text), digests(oid::bytea);
@@ -150,6 +146,8 @@ void new_failed::add(const failed_row& f, sys_micros at) {
   rows.next().add(f.request_id);
   rows.next().add(f.event);
   rows.next().add_int4(f.answer_status);
+  add_text_or_null(rows.next(), f.head);
+  add_digest(rows.next(), f.signed_digest);
   rows.next().add_time(at);
 }
 
@@ -158,10 +156,6 @@ void repeated_failed::add(failed_callback_id id, std::int32_t times, sys_micros 
   rows.next().add(id.binary());
   rows.next().add_int4(times);
   rows.next().add_time(at);
-}
-
-void append_close_failed(checked_pipeline& to, const std::vector<failed_name>& names) {
-  append_failed_names(to, close_failed, names);
 }
 
 }  // namespace recibo::storage

@@ -16,11 +16,13 @@ using postgres::statement;
 const statement try_locks{
     "try_locks", "SELECT w.key FROM unnest($1) AS w(key) WHERE NOT pg_try_advisory_xact_lock(w.key)", {oid::int8_array}};
 
-#define RECIBO_PARKED_COLUMNS                                                                                                 \
-  "p.id, p.provider, p.identity, p.key, p.disposition, p.content_digest, p.body_digest, p.request_id, p.event, p.event_raw, " \
-  "p.result, p.secret, p.occurred_at, p.provider_sequence, p.amount, p.currency, p.answer_status::int, p.parked_at, "         \
-  "p.duplicates, p.signed_digest, p.account, p.items, p.payload, "                                                            \
-  "(SELECT string_agg(x.identity, E'\\x1f') FROM recibo.parked_identities x WHERE x.parked = p.id AND x.kind = 'reference') "
+#define RECIBO_PARKED_COLUMNS                                                                                                  \
+  "p.id, p.provider, p.identity, p.key, p.disposition, p.content_digest, p.body_digest, p.request_id, p.event, p.event_raw, "  \
+  "p.result, p.secret, p.occurred_at, p.provider_sequence, p.amount, p.currency, p.answer_status::int, p.parked_at, "          \
+  "p.duplicates, p.signed_digest, p.account, p.items, p.payload, "                                                             \
+  "(SELECT string_agg(x.identity, E'\\x1f') FROM recibo.parked_identities x WHERE x.parked = p.id AND x.kind = 'reference'), " \
+  "p.replay, (SELECT y.failed_callback FROM recibo.replays y WHERE y.id = p.replay), "                                         \
+  "(SELECT y.actor FROM recibo.replays y WHERE y.id = p.replay), (SELECT y.reason FROM recibo.replays y WHERE y.id = p.replay) "
 
 const statement find_parked{
     "find_parked",
@@ -70,12 +72,13 @@ const statement insert_parked{
     "INSERT INTO recibo.parked (id, provider, identity, key, disposition, content_digest, body_digest, request_id, event, "
     "event_raw, "
     "result, secret, occurred_at, provider_sequence, amount, currency, answer_status, parked_at, signed_digest, account, items, "
-    "payload) "
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
+    "payload, replay) "
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, "
+    "$23)",
     {oid::uuid_array,        oid::text_array, oid::text_array, oid::bytea_array, oid::text_array, oid::bytea_array,
      oid::bytea_array,       oid::text_array, oid::text_array, oid::text_array,  oid::text_array, oid::text_array,
      oid::timestamptz_array, oid::int8_array, oid::text_array, oid::text_array,  oid::int4_array, oid::timestamptz_array,
-     oid::bytea_array,       oid::text_array, oid::text_array, oid::uuid_array}};
+     oid::bytea_array,       oid::text_array, oid::text_array, oid::uuid_array,  oid::uuid_array}};
 
 const statement insert_parked_identities{
     "insert_parked_identities",
@@ -207,8 +210,11 @@ std::vector<parked_row> read_parked(const rows& from) {
     p.items = from.string(i, 21);
     if (!from.is_null(i, 22)) p.payload = from.id<delivery_id>(i, 22);
     p.references = split(from.text_or_null(i, 23).value_or(""));
-    p.matched_reference = from.text(i, 24) == "reference";
-    p.matched = from.string(i, 25);
+    if (!from.is_null(i, 24))
+      p.replay = parked_row::replayed{from.id<replay_id>(i, 24), from.id<failed_callback_id>(i, 25), from.string(i, 26),
+                                      from.text_or_null(i, 27).value_or("")};
+    p.matched_reference = from.text(i, 28) == "reference";
+    p.matched = from.string(i, 29);
   }
   return out;
 }
@@ -246,6 +252,11 @@ void new_parked::add(const parked_row& p, const std::vector<std::string>& refere
   rows.next().add(p.account);
   rows.next().add(p.items);
   add_id_or_null(rows.next(), p.payload);
+  if (p.replay) {
+    rows.next().add(p.replay->id.binary());
+  } else {
+    rows.next().add_null();
+  }
   const auto name = [&](bool is_reference, std::string_view identity) {
     identities.next().add(kind_of(is_reference));
     identities.next().add(p.provider);

@@ -19,12 +19,17 @@ const statement select_facts{
     "SELECT a.sequence, a.kind, a.actor, a.at, a.delivery, d.received_at, d.disposition, d.secret, d.key, d.event, "
     "d.answer_status::int8, "
     "t.event, t.from_state, t.to_state, t.item_id, t.actor_kind, t.reason, t.evidence::text, t.result, t.version::int8, "
-    "y.kind, y.action, y.amount, y.currency, y.account, y.deadline, w.from_state, w.to_state, w.reason "
+    "y.kind, y.action, y.amount, y.currency, y.account, y.deadline, w.from_state, w.to_state, w.reason, "
+    "ra.review::text, v.kind, ra.action, ra.assignee, ra.resolution, ra.reason, ra.transition::int8, "
+    "rp.failed_callback::text, rp.disposition, rp.key, rp.reason, t.actor "
     "FROM recibo.audit a "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = a.delivery LIMIT 1) d ON true "
     "LEFT JOIN recibo.transitions t ON t.operation = $1 AND t.sequence = a.sequence "
     "LEFT JOIN recibo.workflow_changes w ON w.operation = $1 AND w.sequence = a.sequence "
     "LEFT JOIN recibo.corrections y ON y.operation = $1 AND y.sequence = a.sequence "
+    "LEFT JOIN recibo.review_actions ra ON a.kind = 'review' AND ra.operation = $1 AND ra.sequence = a.sequence "
+    "LEFT JOIN recibo.reviews v ON v.id = ra.review "
+    "LEFT JOIN recibo.replays rp ON a.kind = 'replay' AND rp.operation = $1 AND rp.sequence = a.sequence "
     "WHERE a.operation = $1 AND a.sequence > $2 ORDER BY a.sequence LIMIT $3",
     {oid::uuid, oid::int4, oid::int8}};
 
@@ -88,6 +93,18 @@ fact_view read_fact(const rows& from, int row) {
     f.to = from.string(row, 27);
     f.reason = from.string(row, 28);
   }
+  f.review = text_or_empty(from, row, 29);
+  f.review_kind = text_or_empty(from, row, 30);
+  f.review_action = text_or_empty(from, row, 31);
+  f.assignee = text_or_empty(from, row, 32);
+  f.resolution = text_or_empty(from, row, 33);
+  f.review_reason = text_or_empty(from, row, 34);
+  f.caused = from.int8_or_null(row, 35);
+  f.failed = text_or_empty(from, row, 36);
+  f.replay_disposition = text_or_empty(from, row, 37);
+  f.replay_key = text_or_empty(from, row, 38);
+  f.replay_reason = text_or_empty(from, row, 39);
+  f.transition_actor = text_or_empty(from, row, 40);
   return f;
 }
 

@@ -56,7 +56,7 @@ const statement list_all{
 const statement list_of_operation{
     "list_deliveries_of_operation",
     "WITH c AS MATERIALIZED (SELECT a.delivery AS id FROM recibo.audit a "
-    "WHERE a.operation = (SELECT n.id FROM recibo.operations n WHERE n.request_id = $6) AND a.kind = 'delivery' "
+    "WHERE a.operation = (SELECT n.id FROM recibo.operations n WHERE n.request_id = $6) AND a.kind IN ('delivery', 'replay') "
     "UNION SELECT f.delivery FROM recibo.failed_callbacks f WHERE f.request_id = $6 "
     "UNION SELECT i.parked FROM recibo.parked_identities i WHERE i.provider = ANY($7) AND i.kind = 'request_id' AND i.identity = "
     "$6), "
@@ -72,26 +72,36 @@ const statement select_review{"read_review", review_select + "WHERE v.id = $1", 
 
 // Two statements, because only a literal status can use the index of what is open.
 const std::string review_filters =
-    "($2 IS NULL OR o.provider = $2) AND ($3 IS NULL OR v.operation = (SELECT n.id FROM recibo.operations n WHERE n.request_id = "
-    "$3)) "
+    "($2 IS NULL OR coalesce(o.provider, v.provider) = $2) AND ($3 IS NULL OR v.operation = (SELECT n.id FROM recibo.operations "
+    "n "
+    "WHERE n.request_id = $3) OR (v.operation IS NULL AND v.request_id = $3)) "
+    "AND ($5 IS NULL OR v.owner = $5) AND ($6 IS NULL OR v.assigned_to = $6) "
+    "AND ($7 IS NULL OR (v.status = 'open' AND coalesce(v.due_at < now(), false)) = ($7 = 'true')) "
     "ORDER BY v.id DESC LIMIT $4";
 const statement list_open_reviews{"list_open_reviews",
                                   review_select + "WHERE v.status = 'open' AND v.id < $1 AND " + review_filters,
-                                  {oid::uuid, oid::text, oid::text, oid::int8}};
+                                  {oid::uuid, oid::text, oid::text, oid::int8, oid::text, oid::text, oid::text}};
 const statement list_any_reviews{"list_reviews",
-                                 review_select + "WHERE ($5 IS NULL OR v.status = $5) AND v.id < $1 AND " + review_filters,
-                                 {oid::uuid, oid::text, oid::text, oid::int8, oid::text}};
+                                 review_select + "WHERE ($8 IS NULL OR v.status = $8) AND v.id < $1 AND " + review_filters,
+                                 {oid::uuid, oid::text, oid::text, oid::int8, oid::text, oid::text, oid::text, oid::text}};
+const statement select_review_actions{"read_review_actions",
+                                      "SELECT a.action, a.actor, a.at, a.assignee, a.resolution, a.reason, t.event, "
+                                      "a.transition::int8 FROM recibo.review_actions a "
+                                      "LEFT JOIN recibo.transitions t ON t.operation = a.operation AND t.sequence = a.transition "
+                                      "WHERE a.review = $1 ORDER BY a.at, a.id LIMIT 1000",
+                                      {oid::uuid}};
 
 const std::string failed_select =
     "SELECT id, provider, disposition, reason, detail, delivery, body_digest, request_id, event, answer_status::int, count, "
     "first_seen_at, "
-    "last_seen_at FROM recibo.failed_callbacks ";
+    "last_seen_at, attempts, last_attempt_at FROM recibo.failed_callbacks ";
 const statement select_failed{"read_failed_callback", failed_select + "WHERE id = $1", {oid::uuid}};
 const statement list_failed{
     "list_failed_callbacks",
     failed_select +
-        "WHERE id < $1 AND ($2 IS NULL OR provider = $2) AND ($3 IS NULL OR disposition = $3) ORDER BY id DESC LIMIT $4",
-    {oid::uuid, oid::text, oid::text, oid::int8}};
+        "WHERE id < $1 AND ($2 IS NULL OR provider = $2) AND ($3 IS NULL OR disposition = $3) AND ($5 IS NULL OR reason = $5) "
+        "AND ($6 IS NULL OR event = $6) ORDER BY id DESC LIMIT $4",
+    {oid::uuid, oid::text, oid::text, oid::int8, oid::text, oid::text}};
 
 template <class Id>
 Id newest() noexcept {
@@ -139,6 +149,8 @@ failed_view read_failed_view(const rows& from, int row) {
   f.count = from.int4(row, 10);
   f.first_seen_at = from.time(row, 11);
   f.last_seen_at = from.time(row, 12);
+  f.attempts = from.int4(row, 13);
+  f.last_attempt_at = from.time_or_null(row, 14);
   return f;
 }
 
@@ -147,14 +159,14 @@ failed_view read_failed_view(const rows& from, int row) {
 review_view read_review_view(const rows& from, int row) {
   review_view v;
   v.id = from.id<review_id>(row, 0);
-  v.request_id = from.string(row, 1);
+  v.request_id = from.text_or_null(row, 1);
   v.provider = from.string(row, 2);
   v.kind = from.string(row, 3);
   v.detail = from.string(row, 4);
   v.state = from.string(row, 5);
   v.owner = from.string(row, 6);
   v.status = from.string(row, 7);
-  v.present_state = from.string(row, 8);
+  v.present_state = from.text_or_null(row, 8).value_or("");
   v.count = from.int4(row, 9);
   v.opened_at = from.time(row, 10);
   v.last_seen_at = from.time(row, 11);
@@ -171,6 +183,8 @@ review_view read_review_view(const rows& from, int row) {
   v.body_digest = from.text_or_null(row, 22);
   v.first_body_digest = from.text_or_null(row, 23);
   v.item_id = from.text_or_null(row, 24);
+  v.workflow = from.int8_or_null(row, 25);
+  v.revision = from.int8_or_null(row, 26).value_or(0);
   return v;
 }
 
@@ -236,10 +250,32 @@ awaitable<result<std::optional<review_view>>> find_review(postgres::pool& pool, 
   co_return std::optional<review_view>(read_review_view(*found, 0));
 }
 
+awaitable<result<std::vector<review_action_view>>> list_review_actions(postgres::pool& pool, review_id id, deadline until) {
+  parameters with;
+  with.uuid(id);
+  auto found = co_await pool.query(select_review_actions, std::move(with), until);
+  if (!found) co_return found.error();
+  std::vector<review_action_view> out(static_cast<std::size_t>(found->size()));
+  for (int i = 0; i < found->size(); ++i) {
+    auto& a = out[static_cast<std::size_t>(i)];
+    a.action = found->string(i, 0);
+    a.actor = found->string(i, 1);
+    a.at = found->time(i, 2);
+    a.assignee = found->text_or_null(i, 3);
+    a.resolution = found->text_or_null(i, 4);
+    a.reason = found->text_or_null(i, 5);
+    a.event = found->text_or_null(i, 6);
+    a.transition = found->int8_or_null(i, 7);
+  }
+  co_return out;
+}
+
 awaitable<result<std::vector<review_view>>> list_reviews(postgres::pool& pool, review_query what, deadline until) {
   const bool open = what.status == "open";
   parameters with;
   with.uuid(what.after.value_or(newest<review_id>())).text(what.provider).text(what.request_id).int8(what.limit);
+  with.text(what.owner).text(what.assigned_to);
+  with.text(what.overdue ? std::optional<std::string>(*what.overdue ? "true" : "false") : std::nullopt);
   if (!open) with.text(what.status);
   const auto& sql = open ? list_open_reviews : list_any_reviews;
   auto found = co_await pool.query(sql, std::move(with), until);
@@ -261,6 +297,7 @@ awaitable<result<std::optional<failed_view>>> find_failed_callback(postgres::poo
 awaitable<result<std::vector<failed_view>>> list_failed_callbacks(postgres::pool& pool, failed_query what, deadline until) {
   parameters with;
   with.uuid(what.after.value_or(newest<failed_callback_id>())).text(what.provider).text(what.disposition).int8(what.limit);
+  with.text(what.reason).text(what.event);
   auto found = co_await pool.query(list_failed, std::move(with), until);
   if (!found) co_return found.error();
   std::vector<failed_view> out;

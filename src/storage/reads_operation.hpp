@@ -30,7 +30,7 @@ inline const std::string operation_columns =
     "(SELECT t.result FROM recibo.transitions t WHERE t.operation = o.id AND t.item_id IS NULL AND t.result IS NOT NULL ORDER BY "
     "t.sequence DESC LIMIT "
     "1), "
-    "EXISTS (SELECT FROM recibo.audit a WHERE a.operation = o.id AND a.kind = 'delivery'), "
+    "EXISTS (SELECT FROM recibo.audit a WHERE a.operation = o.id AND a.kind IN ('delivery', 'replay')), "
     "coalesce((SELECT t.notifications > 0 AND NOT EXISTS (SELECT FROM recibo.notifications n WHERE n.operation = t.operation "
     "AND n.sequence = t.sequence AND n.status <> 'delivered') "
     "FROM recibo.transitions t WHERE t.operation = o.id AND t.item_id IS NULL ORDER BY t.sequence DESC LIMIT 1), false), "

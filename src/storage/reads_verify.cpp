@@ -72,9 +72,16 @@ const statement facts_to_verify{
     "NULL), "
     "y.kind, y.actor, y.client, y.action, y.reference, y.amount, y.currency, y.account, y.metadata::text, y.at, y.deadline, "
     "y.intent, "
-    "w.from_workflow, w.to_workflow, w.from_state, w.to_state, w.actor, w.reason, w.at, d.items "
+    "w.from_workflow, w.to_workflow, w.from_state, w.to_state, w.actor, w.reason, w.at, d.items, "
+    "ra.review, ra.action, ra.assignee, ra.resolution, ra.reason, ra.actor, ra.at, ra.transition::int8, rt.actor, "
+    "ra.notifications::int8, "
+    "coalesce(rv.operation = a.operation AND (ra.action <> 'resolved' OR (rv.status = 'resolved' AND rv.resolved_at = ra.at "
+    "AND rv.resolved_by = ra.actor AND rv.resolution = ra.resolution AND rv.reason IS NOT DISTINCT FROM ra.reason)), false), "
+    "rp.failed_callback, rp.disposition, rp.key, rp.reason, rk.delivery, coalesce(rp.at = a.at AND rp.actor = a.actor AND "
+    "rp.delivery = a.delivery, false) "
     "FROM recibo.audit a "
-    "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE a.kind = 'delivery' AND x.id = a.delivery LIMIT 1) d ON true "
+    "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE a.kind IN ('delivery', 'replay') AND x.id = a.delivery LIMIT 1) "
+    "d ON true "
     "LEFT JOIN LATERAL (SELECT sha256(x.body) AS digest FROM recibo.payloads x WHERE x.id = d.payload LIMIT 1) p ON true "
     "LEFT JOIN recibo.idempotency_keys k ON k.operation = a.operation AND k.key = d.key "
     "LEFT JOIN recibo.workflow_changes w ON w.operation = a.operation AND w.sequence = a.sequence "
@@ -88,6 +95,12 @@ const statement facts_to_verify{
     "FROM recibo.notifications x, LATERAL (SELECT CASE WHEN t.operation IS NOT NULL THEN CASE WHEN t.item_id IS NULL THEN "
     "'operation.' ELSE 'item.' END || t.to_state WHEN a.kind = 'accept' THEN 'operation.accepted' END AS type) e "
     "WHERE x.operation = a.operation AND x.sequence = a.sequence) n ON true "
+    "LEFT JOIN recibo.review_actions ra ON ra.operation = a.operation AND ra.sequence = a.sequence "
+    "LEFT JOIN recibo.reviews rv ON rv.id = ra.review "
+    "LEFT JOIN recibo.replays rp ON rp.operation = a.operation AND rp.sequence = a.sequence "
+    "LEFT JOIN recibo.idempotency_keys rk ON rk.operation = a.operation AND rk.key = rp.key "
+    "LEFT JOIN recibo.transitions rt ON rt.operation = a.operation AND rt.sequence = ra.transition AND rt.operation >= $1 AND "
+    "rt.operation <= $3 "
     "WHERE a.operation >= $1 AND a.operation <= $3 AND (a.operation, a.sequence) > ($1, $2) ORDER BY a.operation, a.sequence "
     "LIMIT $4",
     {oid::uuid, oid::int4, oid::uuid, oid::int8}};
@@ -112,6 +125,14 @@ const statement select_strays{
     "WHERE w.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = w.operation AND "
     "a.sequence = w.sequence AND a.kind = 'workflow' AND a.operation BETWEEN $1 AND $2) "
     "UNION ALL "
+    "SELECT x.operation, format('action %s about review %s has no audit row', x.id, x.review) FROM recibo.review_actions x "
+    "WHERE x.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = x.operation AND "
+    "a.sequence = x.sequence AND a.kind = 'review' AND a.operation BETWEEN $1 AND $2) "
+    "UNION ALL "
+    "SELECT y.operation, format('replay %s of delivery %s has no audit row', y.id, y.delivery) FROM recibo.replays y "
+    "WHERE y.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = y.operation AND "
+    "a.sequence = y.sequence AND a.kind = 'replay' AND a.operation BETWEEN $1 AND $2) "
+    "UNION ALL "
     "SELECT n.operation, format('notification %s to %s has no audit row', n.id, n.destination) FROM recibo.notifications n "
     "WHERE n.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.operation = n.operation AND "
     "a.sequence = n.sequence "
@@ -126,7 +147,10 @@ const statement select_strays{
     "ELSE 'the delivery was answered otherwise' END) "
     "FROM recibo.idempotency_keys k LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = k.delivery LIMIT 1) d ON "
     "true "
-    "WHERE k.operation BETWEEN $1 AND $2 AND CASE WHEN d.id IS NULL THEN k.delivery >= $3 ELSE d.key IS DISTINCT FROM k.key "
+    "WHERE k.operation BETWEEN $1 AND $2 AND NOT EXISTS (SELECT FROM recibo.replays y WHERE y.operation = k.operation AND "
+    "y.delivery = "
+    "k.delivery AND y.key = k.key AND y.disposition = k.disposition) AND CASE WHEN d.id IS NULL THEN k.delivery >= $3 ELSE d.key "
+    "IS DISTINCT FROM k.key "
     "OR d.operation <> k.operation OR d.body_digest <> k.body_digest "
     "OR (d.disposition <> 'parked' AND (d.disposition <> k.disposition OR d.answer_status <> k.answer_status)) END "
     ") s JOIN recibo.operations o ON o.id = s.operation ORDER BY s.operation LIMIT 1000",
@@ -251,6 +275,23 @@ verify_fact fact_to_verify(const rows& from, int row) {
     w.at = from.time(row, 58);
   }
   f.delivery_items = text_at(from, row, 59);
+  f.review = id_or_null<review_id>(from, row, 60);
+  f.action = text_at(from, row, 61);
+  f.assignee = text_at(from, row, 62);
+  f.resolution = text_at(from, row, 63);
+  f.review_reason = text_at(from, row, 64);
+  f.review_actor = text_at(from, row, 65);
+  f.review_at = from.time_or_null(row, 66).value_or(sys_micros{});
+  f.caused = from.int8_or_null(row, 67);
+  f.caused_actor = from.text_or_null(row, 68);
+  f.review_notifications = from.int8_or_null(row, 69).value_or(0);
+  f.review_agrees = from.boolean(row, 70);
+  f.failed = id_or_null<failed_callback_id>(from, row, 71);
+  f.replay_disposition = text_at(from, row, 72);
+  f.replay_key = text_at(from, row, 73);
+  f.replay_reason = text_at(from, row, 74);
+  f.replay_key_holder = id_or_null<delivery_id>(from, row, 75);
+  f.replay_agrees = from.boolean(row, 76);
   return f;
 }
 

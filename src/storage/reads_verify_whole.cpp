@@ -41,6 +41,29 @@ const statement orphan_accesses =
     whole_statement("accesses", orphans("payload_accesses", "%s payload accesses without their operation"));
 const statement orphan_reviews = whole_statement("reviews", orphans("reviews", "%s reviews without their operation"));
 
+const statement orphan_review_actions =
+    whole_statement("review_actions", orphans("review_actions", "%s actions about reviews without their operation"));
+
+// What was done about a review, and how it stands.
+const statement review_states = whole_statement(
+    "review_states",
+    "SELECT coalesce(o.request_id, v.request_id) AS request_id, v.operation, format('review %s is %s, and %s', v.id, v.status, "
+    "CASE WHEN v.status = 'open' THEN 'an action resolved it' ELSE 'no action resolved it' END) AS what "
+    "FROM recibo.reviews v LEFT JOIN recibo.operations o ON o.id = v.operation "
+    "WHERE (v.status = 'resolved') <> EXISTS (SELECT FROM recibo.review_actions a WHERE a.review = v.id AND a.action = "
+    "'resolved') "
+    "UNION ALL "
+    "SELECT NULL, a.operation, format('an action about review %s, which does not exist', a.review) FROM recibo.review_actions a "
+    "LEFT JOIN recibo.reviews v ON v.id = a.review WHERE v.id IS NULL");
+
+// The age of a parked callback is over with its waiting.
+const statement outgrown_reviews = whole_statement(
+    "outgrown_reviews",
+    "SELECT v.request_id, NULL::uuid AS operation, format('review %s is open, and its callback does not wait any more', v.id) AS "
+    "what "
+    "FROM recibo.reviews v WHERE v.kind = 'parked_age' AND v.status = 'open' "
+    "AND NOT EXISTS (SELECT FROM recibo.parked p WHERE p.id = v.delivery)");
+
 const statement unrecorded_deliveries = whole_statement(
     "deliveries",
     "SELECT o.request_id, d.operation, format('delivery %s has no audit row', d.id) AS what FROM recibo.deliveries d "
@@ -65,7 +88,8 @@ const statement review_deliveries = whole_statement(
     "review_deliveries",
     "SELECT o.request_id, v.operation, format('review %s names delivery %s, which does not exist', v.id, w.delivery) AS what "
     "FROM recibo.reviews v "
-    "JOIN recibo.operations o ON o.id = v.operation CROSS JOIN LATERAL (VALUES (v.delivery), (v.first_delivery)) AS w(delivery) "
+    "LEFT JOIN recibo.operations o ON o.id = v.operation CROSS JOIN LATERAL (VALUES (v.delivery), (v.first_delivery)) AS "
+    "w(delivery) "
     "LEFT JOIN LATERAL (SELECT x.id FROM recibo.deliveries x WHERE x.id = w.delivery LIMIT 1) d ON true "
     "WHERE w.delivery IS NOT NULL AND d.id IS NULL AND w.delivery >= $1");
 
@@ -76,7 +100,8 @@ const statement failed_deliveries =
                     "d.id IS NULL THEN 'does not exist' "
                     "ELSE 'has another body or disposition' END) AS what FROM recibo.failed_callbacks f "
                     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = f.delivery LIMIT 1) d ON true "
-                    "WHERE CASE WHEN d.id IS NULL THEN f.delivery >= $1 ELSE d.body_digest <> f.body_digest OR (d.disposition <> "
+                    "WHERE CASE WHEN d.id IS NULL THEN f.delivery >= $1 ELSE d.body_digest <> f.body_digest OR (f.attempts = 0 "
+                    "AND d.disposition <> "
                     "f.disposition AND d.disposition NOT IN ('partial', 'parked')) END");
 
 // A parked callback waits, or an operation's history tells what became of it: gone is lost (R11).
@@ -89,14 +114,47 @@ const statement lost_parked =
                     "AND NOT EXISTS (SELECT FROM recibo.unclaimed u WHERE u.delivery = d.id) "
                     "AND NOT EXISTS (SELECT FROM recibo.audit a WHERE a.delivery = d.id AND a.kind = 'delivery')");
 
+// A failed callback waits, or is on record as done; one that a replay closed is not there any more. What was closed before this
+// was recorded is known by the migration's time alone.
+const statement closed_failed =
+    whole_statement("closed_failed",
+                    "SELECT d.request_id, NULL::uuid AS operation, format('delivery %s was %s, and neither waits nor is on "
+                    "record as done', d.id, "
+                    "d.disposition) AS what FROM recibo.deliveries d "
+                    "WHERE d.operation IS NULL AND d.disposition IN ('unmapped', 'unprocessable') "
+                    "AND d.received_at > (SELECT m.applied_at FROM recibo.schema_migrations m WHERE m.name LIKE '%replays%') "
+                    "AND NOT EXISTS (SELECT FROM recibo.failed_callbacks f WHERE f.delivery = d.id) "
+                    "AND NOT EXISTS (SELECT FROM recibo.replays y WHERE y.delivery = d.id AND y.closes) "
+                    "UNION ALL "
+                    "SELECT f.request_id, NULL, format('failed callback %s waits although it is on record as done', f.id) "
+                    "FROM recibo.failed_callbacks f JOIN recibo.replays y ON y.failed_callback = f.id AND y.closes "
+                    "UNION ALL "
+                    "SELECT NULL, y.operation, format('replay %s names delivery %s, which does not exist', y.id, w.delivery) "
+                    "FROM recibo.replays y CROSS JOIN LATERAL (VALUES (y.delivery), (y.resent_as)) AS w(delivery) "
+                    "LEFT JOIN LATERAL (SELECT x.id FROM recibo.deliveries x WHERE x.id = w.delivery LIMIT 1) d ON true "
+                    "WHERE w.delivery IS NOT NULL AND d.id IS NULL AND w.delivery >= $1 AND y.action <> 'resent'");
+
+// What was replayed and parked waits, or has met its operation.
+const statement replayed_parked = whole_statement(
+    "replayed_parked",
+    "SELECT NULL::text AS request_id, NULL::uuid AS operation, format('delivery %s was replayed and parked, and neither waits "
+    "nor "
+    "is part of an operation', y.delivery) AS what "
+    "FROM recibo.replays y WHERE y.action = 'replayed' AND y.closes AND y.disposition IN ('parked', 'conflict') AND y.operation "
+    "IS "
+    "NULL AND NOT EXISTS (SELECT FROM recibo.parked p WHERE p.replay = y.id) "
+    "AND NOT EXISTS (SELECT FROM recibo.unclaimed u WHERE u.delivery = y.delivery) "
+    "AND NOT EXISTS (SELECT FROM recibo.replays m WHERE m.failed_callback = y.failed_callback AND m.action = 'met')");
+
 const statement parked_deliveries = whole_statement(
     "parked_deliveries",
     "SELECT p.request_id, NULL::uuid AS operation, format('parked callback %s: %s', p.id, CASE WHEN d.id IS NULL THEN 'its "
     "delivery does not exist' "
     "WHEN a.kind IS NOT NULL THEN 'it is part of an operation already' ELSE 'its delivery says otherwise' END) AS what "
     "FROM recibo.parked p LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = p.id LIMIT 1) d ON true "
-    "LEFT JOIN recibo.audit a ON a.delivery = p.id AND a.kind = 'delivery' "
-    "WHERE CASE WHEN d.id IS NULL THEN p.id >= $1 ELSE a.kind IS NOT NULL OR d.key IS DISTINCT FROM p.key OR d.body_digest <> "
+    "LEFT JOIN recibo.audit a ON a.delivery = p.id AND a.kind IN ('delivery', 'replay') "
+    "WHERE CASE WHEN d.id IS NULL THEN p.id >= $1 WHEN p.replay IS NOT NULL THEN a.kind IS NOT NULL OR d.body_digest <> "
+    "p.body_digest ELSE a.kind IS NOT NULL OR d.key IS DISTINCT FROM p.key OR d.body_digest <> "
     "p.body_digest "
     "OR d.disposition <> p.disposition OR d.answer_status <> p.answer_status OR d.secret <> p.secret END");
 
@@ -143,9 +201,10 @@ const statement unclaimed_deliveries = whole_statement(
     "THEN 'and still waits' WHEN a.kind IS NOT NULL THEN 'and is part of an operation' ELSE 'and its delivery does not exist or "
     "was not parked' END) AS what FROM recibo.unclaimed u LEFT JOIN recibo.parked p ON p.id = u.delivery "
     "LEFT JOIN LATERAL (SELECT x.disposition FROM recibo.deliveries x WHERE x.id = u.delivery LIMIT 1) d ON true "
-    "LEFT JOIN recibo.audit a ON a.delivery = u.delivery AND a.kind = 'delivery' "
-    "WHERE p.id IS NOT NULL OR a.kind IS NOT NULL OR (d.disposition IS NULL AND u.delivery >= $1) OR d.disposition NOT IN "
-    "('parked', 'conflict')");
+    "LEFT JOIN recibo.audit a ON a.delivery = u.delivery AND a.kind IN ('delivery', 'replay') "
+    "WHERE p.id IS NOT NULL OR a.kind IS NOT NULL OR (d.disposition IS NULL AND u.delivery >= $1) OR (d.disposition NOT IN "
+    "('parked', 'conflict') AND NOT EXISTS (SELECT FROM recibo.replays y WHERE y.delivery = u.delivery AND y.action = 'replayed' "
+    "AND y.disposition IN ('parked', 'conflict')))");
 
 const statement orphan_corrections =
     whole_statement("corrections", orphans("corrections", "%s corrections without their operation"));
@@ -165,6 +224,9 @@ const whole_check checks[] = {
     {"references", &orphan_audit},
     {"references", &orphan_accesses},
     {"references", &orphan_reviews},
+    {"references", &orphan_review_actions},
+    {"reviews", &review_states},
+    {"reviews", &outgrown_reviews},
     {"deliveries", &unrecorded_deliveries},
     {"payloads", &lone_deliveries},
     {"payloads", &lone_payloads},
@@ -177,6 +239,8 @@ const whole_check checks[] = {
     {"parked", &lost_parked},
     {"parked", &unclaimed_deliveries},
     {"parked", &parked_deliveries},
+    {"failed", &closed_failed},
+    {"failed", &replayed_parked},
     {"parked", &parked_names},
     {"parked", &forgotten_parked},
     {"leases", &stuck_leases},

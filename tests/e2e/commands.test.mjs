@@ -26,7 +26,7 @@ test('version, help, and wrong use', async () => {
   assert.deepEqual([version.code, /\d+\.\d+\.\d+/.test(version.stdout)], [0, true]);
   const help = await run(['--help']);
   assert.equal(help.code, 0);
-  for (const command of ['serve', 'migrate', 'check', 'send', 'case', 'workflow', 'audit', 'token', 'openapi', 'doctor', 'version']) {
+  for (const command of ['serve', 'migrate', 'check', 'send', 'case', 'workflow', 'audit', 'replay', 'token', 'openapi', 'doctor', 'version']) {
     assert.match(help.stdout, new RegExp(`\\b${command}\\b`));
     const own = await run([command, '--help']);
     assert.equal(own.code, 0, `${command} --help: ${output(own)}`);

@@ -86,7 +86,7 @@ test('it has the paths of the contract that this version serves', () => {
   for (const [method, path] of [
     ['post', '/v1/operations'], ['get', '/v1/operations'], ['get', '/v1/operations/{request_id}'], ['get', '/v1/operations/{request_id}/status'],
     ['get', '/v1/operations/{request_id}/timeline'], ['post', '/v1/operations/{request_id}/events'], ['get', '/v1/deliveries'], ['get', '/v1/deliveries/{id}'],
-    ['get', '/v1/deliveries/{id}/payload'], ['get', '/v1/failed-callbacks'], ['get', '/v1/reviews'], ['get', '/v1/reviews/{id}'], ['post', '/v1/config/reload'], ['get', '/v1/config'],
+    ['get', '/v1/deliveries/{id}/payload'], ['get', '/v1/failed-callbacks'], ['post', '/v1/failed-callbacks/{id}/replay'], ['post', '/v1/failed-callbacks/replay'], ['post', '/v1/failed-callbacks/{id}/discard'], ['get', '/v1/reviews'], ['get', '/v1/reviews/{id}'], ['post', '/v1/reviews/{id}/assign'], ['post', '/v1/reviews/{id}/resolve'], ['post', '/v1/config/reload'], ['get', '/v1/config'],
     ['get', '/livez'], ['get', '/readyz'], ['get', '/metrics'], ['get', '/openapi.json'], ['post', '/callbacks/{provider}'],
   ]) {
     const same = Object.keys(document.paths).find((p) => p.replace(/\{[^}]+\}/g, '{}') === path.replace(/\{[^}]+\}/g, '{}'));

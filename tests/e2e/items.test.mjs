@@ -84,6 +84,8 @@ test('S27 one bad element: the others are applied, the answer tells each, a rese
   const [failed] = (await recibo.list('/v1/failed-callbacks')).filter((f) => f.request_id === 'req-270');
   assert.deepEqual([failed.disposition, failed.delivery_id], ['unmapped', first.json.delivery_id]);
   assert.match(failed.detail, /item i2/);
+  const replayed = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended' } });
+  assert.deepEqual([replayed.status, replayed.json.code], [409, 'not_replayable'], replayed.text);
   const shown = await recibo.run(['case', 'req-270']);
   assert.match(shown.stdout, /needs somebody +item i2 \(accepted\): unmapped/);
   const delivery = await recibo.api('GET', `/v1/deliveries/${first.json.delivery_id}`);
@@ -174,8 +176,14 @@ test('where no element can be understood nothing is claimed, and a resend after 
   recibo.write();
   const reloaded = await recibo.api('POST', '/v1/config/reload', { token: 'root' });
   assert.equal(reloaded.status, 200, reloaded.text);
+  const [failed] = (await recibo.list('/v1/failed-callbacks')).filter((f) => f.request_id === id);
+  const replayed = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended' } });
+  assert.deepEqual([replayed.status, replayed.json.code], [409, 'not_replayable'], replayed.text);
+  assert.deepEqual(await states(id), { a: 'accepted' });
   const second = await send('batch', body);
   assert.deepEqual([second.status, second.replayed, second.json.disposition, second.json.state], [200, false, 'applied', 'completed']);
+  const [closing] = await recibo.sql('SELECT action, resent_as::text AS resent_as FROM recibo.replays WHERE failed_callback = $1', [failed.failed_callback_id]);
+  assert.deepEqual(closing, { action: 'resent', resent_as: second.json.delivery_id });
   assert.equal((await recibo.list('/v1/failed-callbacks')).some((f) => f.request_id === id), false, 'the failed callback is closed');
 });
 

@@ -104,10 +104,49 @@ test('one identity that nobody registers does not fill the table', async () => {
   assert.deepEqual(look(await send('crowd', callbackBody(id, 'k-4', 'succeeded'))), [200, 'applied', false], 'what was refused was told so, and comes again');
 });
 
+test('a replay finds no more room than a callback, and stays then', async () => {
+  const id = freshId();
+  const odd = await send('crowd', callbackBody(id, 'k-0', 'odd'));
+  assert.deepEqual(look(odd), [202, 'unmapped', false]);
+  for (const n of [1, 2, 3]) assert.deepEqual(look(await send('crowd', callbackBody(id, `k-${n}`, 'processing'))), [202, 'parked', false]);
+  recibo.config.providers.crowd.events = { ...recibo.config.providers.crowd.events, odd: 'complete' };
+  recibo.write();
+  assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
+  const failedOne = async () => (await recibo.list('/v1/failed-callbacks')).find((f) => f.delivery_id === odd.json.delivery_id);
+  const replay = async () => recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended' } });
+  const failed = await failedOne();
+  const full = await replay();
+  assert.deepEqual([full.status, full.json.disposition, full.json.closed], [200, 'unknown_operation', false], full.text);
+  assert.equal((await failedOne()).failed_callback_id, failed.failed_callback_id, 'it stays');
+  assert.equal((await recibo.audit()).code, 0);
+  await recibo.accepted(id, { provider: 'crowd' });
+  const done = await replay();
+  assert.deepEqual([done.status, done.json.disposition, done.json.closed], [200, 'applied', true], done.text);
+  assert.equal((await recibo.get(id)).state, 'completed');
+  assert.equal(await failedOne(), undefined);
+});
+
+test('what was replayed and waits in vain is given up too', async () => {
+  const id = freshId();
+  const strange = await send('crowd', callbackBody(id, 'k-0', 'strange'));
+  assert.deepEqual(look(strange), [202, 'unmapped', false]);
+  recibo.config.providers.crowd.events = { ...recibo.config.providers.crowd.events, strange: 'complete' };
+  recibo.write();
+  assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
+  const failed = (await recibo.list('/v1/failed-callbacks')).find((f) => f.delivery_id === strange.json.delivery_id);
+  const done = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended' } });
+  assert.deepEqual([done.status, done.json.disposition, done.json.closed], [200, 'parked', true], done.text);
+  await recibo.sql('UPDATE recibo.parked SET parked_at = now() - interval \'2 hours\' WHERE request_id = $1', [id]);
+  await until('it is given up', async () => (await recibo.sql('SELECT 1 FROM recibo.unclaimed WHERE request_id = $1', [id])).length === 1, { timeout: 30_000, interval: 200 });
+  const told = await recibo.audit();
+  assert.equal(told.code, 0, told.stdout);
+});
+
 test('what nobody claims is given up in the end, on record', async () => {
   const id = freshId();
   const parked = await send('crowd', callbackBody(id, 'k-1'));
   assert.deepEqual(look(parked), [202, 'parked', false]);
+  await recibo.sql("INSERT INTO recibo.reviews (id, kind, digest, key, delivery, detail, state, owner, opened_at, last_seen_at, provider, request_id) SELECT gen_random_uuid(), 'parked_age', p.content_digest, '', p.id, 'it waits', '', '', now(), now(), p.provider, p.request_id FROM recibo.parked p WHERE p.request_id = $1", [id]);
   await recibo.sql('UPDATE recibo.parked SET parked_at = now() - interval \'2 hours\' WHERE request_id = $1', [id]);
   await until('it is given up', async () => {
     const rows = await recibo.sql('SELECT delivery::text AS id FROM recibo.unclaimed WHERE request_id = $1', [id]);
@@ -115,6 +154,8 @@ test('what nobody claims is given up in the end, on record', async () => {
   }, { timeout: 30_000, interval: 200 });
   const [{ n }] = await recibo.sql('SELECT (SELECT count(*) FROM recibo.parked WHERE request_id = $1) + (SELECT count(*) FROM recibo.parked_identities WHERE identity = $1) AS n', [id]);
   assert.equal(Number(n), 0);
+  const [review] = await recibo.sql("SELECT v.status, v.resolution, a.actor FROM recibo.reviews v JOIN recibo.review_actions a ON a.review = v.id WHERE v.kind = 'parked_age' AND v.request_id = $1", [id]);
+  assert.deepEqual(review, { status: 'resolved', resolution: 'given_up', actor: 'recibo' }, 'nobody has to look at its age any more');
   assert.equal((await recibo.api('GET', `/v1/deliveries/${parked.json.delivery_id}`)).status, 200, 'the delivery stays');
   assert.equal((await recibo.audit()).code, 0);
   await recibo.accepted(id, { provider: 'crowd' });

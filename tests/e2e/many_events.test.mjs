@@ -81,6 +81,8 @@ test('some of them bad: the others are applied, the answer tells each, and a res
   recibo.config.providers.many.events = { ...recibo.config.providers.many.events, odd: 'fail' };
   recibo.write();
   assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
+  const replayed = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended' } });
+  assert.deepEqual([replayed.status, replayed.json.code], [409, 'not_replayable'], replayed.text);
   const mended = await send('many', text);
   assert.deepEqual(mended.json.events.map((e) => e.disposition), ['applied', 'applied', 'unprocessable', 'applied', 'applied', 'unprocessable']);
   assert.deepEqual([(await recibo.get(ids[1])).state, (await recibo.everything()).transitions - before.transitions], ['failed', 1]);

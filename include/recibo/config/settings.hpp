@@ -51,6 +51,13 @@ struct outbox {
   std::chrono::milliseconds lease{30'000};  // how long a claimed notification stays with the replica that took it
 };
 
+// What holds for every exception that a person has to decide (R25).
+struct reviews {
+  std::chrono::seconds due{24 * 3600};           // from its opening until it should be decided
+  std::string owner = "operations";              // who has to act where the state names nobody
+  std::chrono::seconds parked_after{24 * 3600};  // a parked callback that waits so long is an exception too
+};
+
 // What holds for every outbound request.
 struct outbound {
   std::string ca;  // PEM of authorities that are believed beside the system's
@@ -236,6 +243,7 @@ struct settings {
   config::limits limits;
   config::record record;
   config::outbox outbox;
+  config::reviews reviews;
   config::outbound outbound;
   config::callback_urls callback_urls;
   std::vector<token> tokens;

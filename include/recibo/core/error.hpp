@@ -36,6 +36,7 @@ enum class permanent {
   precondition_failed,     // If-Match does not hold
   unknown_provider,        // no such provider in the configuration
   unknown_workflow,        // no such workflow in the configuration
+  already_resolved,        // the review has been decided (R25)
   alias_taken,             // the reference belongs to another operation of this provider (R34)
   invalid_configuration,   // the configuration is refused; the detail names file:line:column
   wrong_usage,             // a command line that cannot be understood

@@ -71,6 +71,7 @@ struct timeline_entry {
     transition,
     notification,
     review,
+    replay,
     payload_access,
     correction,
   };
@@ -84,6 +85,7 @@ struct timeline_entry {
   std::string disposition, secret, key, provider_event;
   std::optional<std::int64_t> answer_status;
   std::int64_t count = 0;  // repetitions that have no row of their own
+  std::string failed;      // replay: the failed callback
   // transition
   std::string event, from, to, item_id, actor_kind, reason, evidence, result;
   std::int64_t version = 0;
@@ -93,6 +95,9 @@ struct timeline_entry {
   std::optional<sys_micros> deadline;
   // notification, review
   std::string id, destination, type, status, detail;
+  std::string owner, assignee;         // review: who has to act; who takes it from now on
+  std::optional<std::int64_t> caused;  // review: sequence of the transition that was made with it
+  std::optional<sys_micros> due_at;    // review
   std::int64_t attempts = 0;
   std::optional<sys_micros> delivered_at, next_attempt_at;
 };

@@ -21,7 +21,7 @@ namespace recibo::evidence {
 // Values of audit.kind.
 inline constexpr std::string_view kind_accept = "accept", kind_delivery = "delivery", kind_item = "item", kind_items = "items",
                                   kind_event = "event", kind_payload_access = "payload_access", kind_correction = "correction",
-                                  kind_workflow = "workflow";
+                                  kind_workflow = "workflow", kind_review = "review", kind_replay = "replay";
 // Values of corrections.kind: a client registered what a callback had begun; an event edited what was registered.
 inline constexpr std::string_view registered_intent = "registered", edited_intent = "edited";
 
@@ -144,5 +144,34 @@ struct workflow_changed {
   std::string_view from, to;                        // states; equal where both versions have it
 };
 audit_fact workflow_fact(const workflow_changed& what);
+
+// A review was assigned or resolved, as its row in `review_actions` holds it (R25). That it was opened is part of the
+// delivery's fact.
+struct reviewed {
+  std::int64_t sequence = 0;
+  sys_micros at{};
+  std::string_view actor;
+  review_id review;
+  std::string_view action;                        // assigned, resolved
+  std::string_view assignee, resolution, reason;  // empty: none
+  std::optional<std::int64_t> transition;         // sequence of the event that was raised with it
+};
+audit_fact review_fact(const reviewed& what);
+
+// A failed callback was replayed and became part of the operation (R17). The actor of the row is who replayed it; its delivery
+// is on record as it was answered when it came.
+struct replayed {
+  std::int64_t sequence = 0;
+  sys_micros at{};
+  std::string_view actor;
+  failed_callback_id failed;
+  delivery_id delivery;
+  std::string_view disposition;  // replays.disposition
+  std::string_view key;          // replays.key: as the mended configuration extracts it
+  sha256_digest body_digest{};
+  std::string_view reason;
+  std::optional<moved> move;
+};
+audit_fact replay_fact(const replayed& what);
 
 }  // namespace recibo::evidence

@@ -19,7 +19,7 @@ namespace recibo::evidence {
 struct violation {
   std::string request_id;  // of the operation; its ID where it has none; empty: of none
   std::string rule;        // claims, transitions, outbox, chain, registration, deliveries, payloads, references, workflows,
-                           // leases, parked
+                           // leases, parked, failed, reviews
   std::string what;        // one line, without payload
 };
 

@@ -80,7 +80,9 @@ class callbacks : public http::service {
   // What a verified request has to record; or the answer, where all of it is ignored by rule. `unusable`: why it is kept as
   // unprocessable, whatever it holds.
   std::variant<http::response, signed_handshake, record::work> read(http::request& whole, record::callback common,
-                                                                    const config::provider& from, std::optional<error> unusable);
+                                                                    const config::provider& from,
+                                                                    const verify::signed_message& signed_part,
+                                                                    std::optional<error> unusable);
   // The key that this request needs and the configuration does not have; nullopt: none. `refusal` is filled with the answer
   // when it cannot be had: 401 where there is no such key, 503 where the provider could not be asked.
   boost::asio::awaitable<std::optional<verify::fetched_key>> fetch_key(const http::request& whole,

@@ -40,7 +40,7 @@ class recorder {
   // Completes after the commit that holds the rows of `what`, or with the reason why nothing is known to be recorded.
   // Giving up at `until` leaves the batch alone when it has begun; work still queued then is dropped.
   // permanent::…   registrations and events only: intent_conflict, idempotency_key_reused, illegal_transition,
-  //                precondition_failed, not_found, alias_taken
+  //                precondition_failed, not_found, alias_taken, already_resolved
   // transient::database_away, queue_full, operation_busy, deadline_passed, shutting_down, not_ready, our_fault
   // uncertain::commit_unknown
   boost::asio::awaitable<result<outcome>> record(work what, std::chrono::steady_clock::time_point until);

@@ -38,6 +38,15 @@ struct item_news {
   }
 };
 
+// A failed callback that somebody replays: its delivery is on record already, and what is decided about it now is that
+// person's fact (R17).
+struct replay {
+  failed_callback_id failed;
+  std::string actor, reason;
+  bool dry_run = false;  // decided and taken back: the outcome says what would happen
+  bool met = false;      // it was parked by the replay, and its operation has come
+};
+
 // A verified callback, extracted. Owns all it names.
 struct callback {
   std::shared_ptr<const config::settings> settings;  // keeps `provider` alive
@@ -54,6 +63,10 @@ struct callback {
   // Set when the callback cannot be understood (malformed_json, missing_field, malformed_field, …): it goes to the
   // failed-callbacks queue; what could be extracted all the same is below.
   std::optional<error> unprocessable;
+  // Of what cannot be understood: query and headers as JSON, without what authenticates, for a replay.
+  std::string head;
+  // nullptr: it was received just now.
+  std::shared_ptr<const record::replay> replay;
 
   // What was extracted; empty where it was absent or not configured.
   std::string request_id;
@@ -169,6 +182,36 @@ struct workflow_change {
   std::map<std::string, std::string, std::less<>> states;
   std::string actor, reason;
 };
+// Somebody takes a review, or resolves it, with or without an event that moves the operation (R25).
+struct review_action {
+  std::shared_ptr<const config::settings> settings;
+  sys_micros at{};
+  review_id review;
+  std::string request_id;  // of the review's operation; empty: it has none
+  std::string actor;       // name of the token
+  bool resolves = false;   // else it assigns
+  std::string assignee;
+  std::string resolution, reason;
+  std::string event;     // raised as an operator; empty: nothing moves
+  std::string evidence;  // of the event: JSON object; empty: none
+  std::optional<std::string> idempotency_key;
+  std::optional<std::vector<std::int64_t>> if_revisions;  // of the operation, as event's
+  sha256_digest fingerprint{};
+};
+
+// A parked callback has waited too long: a person should know (R11, R25). Does nothing when it has gone, or was reviewed before.
+struct parked_review {
+  std::shared_ptr<const config::settings> settings;
+  delivery_id parked;
+};
+
+// A failed callback is given up (R17); its delivery stays.
+struct discard {
+  failed_callback_id failed;
+  std::string provider;
+  sha256_digest body_digest{};
+  std::string actor, reason;
+};
 
 // What came of it, read back from rows that its own transaction committed or read under the lock.
 struct outcome {
@@ -206,6 +249,7 @@ struct callback_group {
 // Events of one request at most.
 inline constexpr std::size_t events_in_request_max = 1'000;
 
-using work = std::variant<callback, callback_group, registration, event, payload_access, rematch, workflow_change>;
+using work = std::variant<callback, callback_group, registration, event, payload_access, rematch, workflow_change, review_action,
+                          parked_review, discard>;
 
 }  // namespace recibo::record

@@ -50,6 +50,9 @@ struct failed_row {
   delivery_id delivery;
   std::optional<std::string> request_id, event;
   std::int32_t answer_status = 422;
+  // Of new rows alone: what a replay reads beside the body.
+  std::string head{};
+  std::optional<sha256_digest> signed_digest{};
 };
 struct failed_name {
   std::string_view provider;
@@ -71,7 +74,5 @@ struct repeated_failed {
   repeated_failed();
   void add(failed_callback_id id, std::int32_t times, sys_micros at);
 };
-// Failed callbacks that have now been understood: their rows are done (R17). Those that do not exist are no error.
-void append_close_failed(checked_pipeline& to, const std::vector<failed_name>& names);
 
 }  // namespace recibo::storage

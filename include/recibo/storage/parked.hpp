@@ -5,6 +5,7 @@
 #include "recibo/core/digest.hpp"
 #include "recibo/core/ids.hpp"
 #include "recibo/storage/bulk.hpp"
+#include "recibo/storage/replays.hpp"
 
 #include <optional>
 #include <string>
@@ -37,6 +38,13 @@ struct parked_row {
   std::int32_t answer_status = 202;
   std::int32_t duplicates = 0;
   sys_micros parked_at{};
+  // Where a replay parked it: that replay, and what it said.
+  struct replayed {
+    replay_id id;
+    failed_callback_id failed;
+    std::string actor, reason;
+  };
+  std::optional<replayed> replay;
   // Every reference that the callback carried.
   std::vector<std::string> references;
   // The delivery that the body is kept under, where it is another.

@@ -58,8 +58,12 @@ boost::asio::awaitable<result<std::optional<std::string>>> read_payload(postgres
 
 struct review_view {
   review_id id;
-  std::string request_id, provider, kind, detail, state, owner, status;
-  std::string present_state;
+  std::string provider, kind, detail, owner, status;
+  // Of its operation; a parked callback whose age is reviewed has none, and says its request ID itself, where it has one.
+  std::optional<std::string> request_id;
+  std::string state, present_state;
+  std::optional<std::int64_t> workflow;
+  std::int64_t revision = 0;
   std::int64_t count = 0;
   sys_micros opened_at{}, last_seen_at{};
   std::optional<sys_micros> due_at, resolved_at;
@@ -76,10 +80,23 @@ boost::asio::awaitable<result<std::optional<review_view>>> find_review(postgres:
                                                                        postgres::deadline until);
 
 struct review_query {
-  std::optional<std::string> status, provider, request_id;
+  std::optional<std::string> status, provider, request_id, owner, assigned_to;
+  std::optional<bool> overdue;
   std::optional<review_id> after;
   int limit = 50;
 };
+// One thing that was done about a review.
+struct review_action_view {
+  std::string action, actor;
+  sys_micros at{};
+  std::optional<std::string> assignee, resolution, reason;
+  // The transition that was made with it: its event, and the sequence of its audit row.
+  std::optional<std::string> event;
+  std::optional<std::int64_t> transition;
+};
+// Oldest first, at most 1000.
+boost::asio::awaitable<result<std::vector<review_action_view>>> list_review_actions(postgres::pool& pool, review_id id,
+                                                                                    postgres::deadline until);
 boost::asio::awaitable<result<std::vector<review_view>>> list_reviews(postgres::pool& pool, review_query what,
                                                                       postgres::deadline until);
 
@@ -90,15 +107,16 @@ struct failed_view {
   std::string body_digest;
   std::optional<std::string> request_id, event;
   std::int32_t answer_status = 0;
-  std::int64_t count = 0;
+  std::int64_t count = 0, attempts = 0;
   sys_micros first_seen_at{}, last_seen_at{};
+  std::optional<sys_micros> last_attempt_at;
 };
 
 boost::asio::awaitable<result<std::optional<failed_view>>> find_failed_callback(postgres::pool& pool, failed_callback_id id,
                                                                                 postgres::deadline until);
 
 struct failed_query {
-  std::optional<std::string> provider, disposition;
+  std::optional<std::string> provider, disposition, reason, event;
   std::optional<failed_callback_id> after;
   int limit = 50;
 };
@@ -122,6 +140,11 @@ struct fact_view {
   std::string change, action;
   std::optional<std::string> amount, currency, account;
   std::optional<sys_micros> deadline;
+  // Of what was done about a review; `review` is empty where nothing was.
+  std::string review, review_kind, review_action, assignee, resolution, review_reason;
+  std::optional<std::int64_t> caused;  // sequence of the transition that was made with it
+  // Of a replay; `failed` is empty where there was none.
+  std::string failed, replay_disposition, replay_key, replay_reason, transition_actor;
 };
 
 struct notification_view {

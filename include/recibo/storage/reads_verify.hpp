@@ -84,6 +84,19 @@ struct verify_fact {
     sys_micros at{};
   };
   std::optional<workflow_change> workflow_changed;
+  // Of the row of review_actions with the same sequence; nullopt: there is none.
+  std::optional<review_id> review;
+  std::string action, assignee, resolution, review_reason, review_actor;
+  sys_micros review_at{};
+  std::optional<std::int64_t> caused;       // sequence of the transition that was made with it
+  std::optional<std::string> caused_actor;  // its actor; nullopt: there is no such transition
+  std::int64_t review_notifications = 0;
+  // Of the row of replays with the same sequence; nullopt: there is none.
+  std::optional<failed_callback_id> failed;
+  std::string replay_disposition, replay_key, replay_reason;
+  std::optional<delivery_id> replay_key_holder;  // of the claim on that key
+  bool replay_agrees = false;                    // time, actor and delivery are those of the audit row
+  bool review_agrees = false;                    // the review is of this operation and, where it was resolved, says the same
 };
 
 struct verify_item {

@@ -190,20 +190,79 @@ TEST(CaseView, ReviewsFallIntoThePageOfTheirTime) {
   auto page = facts();
   auto& review = page.reviews.emplace_back();
   review.opened_at = noon + std::chrono::seconds(2);
-  review.resolved_at = noon + std::chrono::seconds(30);
-  review.resolved_by = "ops";
-  review.resolution = "refunded";
-  review.status = "resolved";
+  review.status = "open";
   const auto reviews = [&](bool first) {
     const auto timeline = make_timeline(operation("completed"), page, first);
     return std::count_if(timeline.begin(), timeline.end(), [](const auto& e) { return e.what == timeline_entry::kind::review; });
   };
-  EXPECT_EQ(reviews(true), 2);
+  EXPECT_EQ(reviews(true), 1) << "that it was resolved is a fact of its own";
   page.more = true;
-  EXPECT_EQ(reviews(true), 0) << "both come with a later page";
+  EXPECT_EQ(reviews(true), 0) << "it comes with a later page";
   page.more = false;
   page.facts.erase(page.facts.begin());
-  EXPECT_EQ(reviews(false), 2) << "the last page has them";
+  EXPECT_EQ(reviews(false), 1) << "the last page has it";
+}
+
+TEST(CaseView, WhatWasDoneAboutAReviewIsToldInItsPlace) {
+  auto page = facts();
+  auto& review = page.reviews.emplace_back();
+  review.opened_at = noon;
+  review.kind = "conflict";
+  review.owner = "desk";
+  auto& done = page.facts.emplace_back();
+  done.sequence = 99;
+  done.kind = "review";
+  done.actor = "ops";
+  done.at = noon + std::chrono::seconds(60);
+  done.review = to_string(review.id);
+  done.review_kind = "conflict";
+  done.action = "assigned";
+  done.assignee = "ni\nght";
+  const auto o = operation("completed");
+  EXPECT_NE(draw_case(o, judge(), make_timeline(o, page, true), true).find("to review   conflict"), std::string::npos);
+  done.action = "resolved";
+  done.resolution = "refunded";
+  done.review_reason = "the bank agrees";
+  done.caused = 98;
+  const auto timeline = make_timeline(o, page, true);
+  const auto& last = timeline.back();
+  EXPECT_EQ(last.what, timeline_entry::kind::review);
+  EXPECT_EQ(last.status, "resolved");
+  EXPECT_EQ(last.caused, 98);
+  const auto drawn = draw_case(o, judge(), timeline, true);
+  EXPECT_NE(drawn.find("resolved (conflict) by ops: refunded, because: the bank agrees, with the transition of fact 98"),
+            std::string::npos)
+      << drawn;
+  EXPECT_EQ(drawn.find("to review"), std::string::npos) << drawn;
+}
+
+TEST(CaseView, AReplayIsAPersonsAndWhatItMovedTheProviders) {
+  auto page = facts();
+  auto& done = page.facts.emplace_back();
+  done.sequence = 99;
+  done.kind = "replay";
+  done.actor = "ops";
+  done.at = noon + std::chrono::seconds(60);
+  done.failed = "f-1";
+  done.replay_disposition = "applied";
+  done.replay_reason = "the map was mended";
+  done.provider_event = "payment.settled";
+  done.event = "complete";
+  done.from = "accepted";
+  done.to = "completed";
+  done.actor_kind = "provider";
+  done.transition_actor = "p1";
+  const auto o = operation("completed");
+  const auto timeline = make_timeline(o, page, true);
+  const auto& told = timeline[timeline.size() - 2];
+  const auto& moved = timeline.back();
+  EXPECT_EQ(to_string(told.what), "replay");
+  EXPECT_EQ(told.actor, "ops");
+  EXPECT_EQ(told.disposition, "applied");
+  EXPECT_EQ(to_string(moved.what), "transition");
+  EXPECT_EQ(moved.actor, "p1");
+  const auto drawn = draw_case(o, judge(), timeline, true);
+  EXPECT_NE(drawn.find("ops replayed 'payment.settled': applied, because: the map was mended"), std::string::npos) << drawn;
 }
 
 TEST(CaseView, ATerminalSeesOneCaseAndNoEscapes) {

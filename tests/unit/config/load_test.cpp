@@ -75,6 +75,9 @@ TEST(Load, TheExampleShowsTheDefaults) {
   EXPECT_EQ(a.record.batch, b.record.batch);
   EXPECT_EQ(a.record.queue, b.record.queue);
   EXPECT_EQ(a.outbox.lease, b.outbox.lease);
+  EXPECT_EQ(a.reviews.due, b.reviews.due);
+  EXPECT_EQ(a.reviews.owner, b.reviews.owner);
+  EXPECT_EQ(a.reviews.parked_after, b.reviews.parked_after);
   EXPECT_EQ(a.retain_payloads, b.retain_payloads);
   EXPECT_EQ(a.retain_deliveries, b.retain_deliveries);
   EXPECT_EQ(a.retain_operations, b.retain_operations);

@@ -573,6 +573,8 @@ INSTANTIATE_TEST_SUITE_P(
             "outbound: {connect_to: {api.test: 10.0.0.9, ^API.test: 10.0.0.9}}\n",
             {"connect_to: this host stands here twice"}},
         bad{"Lease", "outbox: {lease: ^0s}\n", {"lease: expected a duration from 1s to 1h, found \"0s\""}},
+        bad{"ReviewDue", "reviews: {due: ^0s}\n", {"due: expected a duration from 1s to 3650d, found \"0s\""}},
+        bad{"ReviewOwner", "reviews: {owner: ^\"\"}\n", {"owner: this text is empty"}},
         bad{"PayloadsOutlive",
             "retention: {payloads: ^2d, deliveries: 1d}\n",
             {"retention: payloads are kept longer than the deliveries that they belong to"}},

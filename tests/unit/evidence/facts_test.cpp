@@ -147,6 +147,72 @@ TEST(Facts, EveryFieldOfAnAcceptanceCounts) {
   }
 }
 
+TEST(Facts, EveryFieldOfAnActionAboutAReviewCounts) {
+  reviewed base;
+  base.sequence = 5;
+  base.at = at;
+  base.actor = "ops";
+  base.review.bytes[0] = 1;
+  base.action = "resolved";
+  base.resolution = "stands";
+  base.reason = "why";
+  base.transition = 4;
+  const auto digest = fact_digest(operation, review_fact(base));
+  EXPECT_EQ(digest, fact_digest(operation, review_fact(base)));
+  const std::map<std::string, std::function<void(reviewed&)>> changes{
+      {"sequence", [](reviewed& r) { r.sequence = 6; }},
+      {"at", [](reviewed& r) { r.at += std::chrono::microseconds(1); }},
+      {"actor", [](reviewed& r) { r.actor = "shift"; }},
+      {"review", [](reviewed& r) { r.review.bytes[15] = 9; }},
+      {"action", [](reviewed& r) { r.action = "assigned"; }},
+      {"assignee", [](reviewed& r) { r.assignee = "night"; }},
+      {"resolution", [](reviewed& r) { r.resolution = "falls"; }},
+      {"reason", [](reviewed& r) { r.reason = ""; }},
+      {"transition", [](reviewed& r) { r.transition = 3; }},
+      {"no transition", [](reviewed& r) { r.transition.reset(); }},
+      {"moved text", [](reviewed& r) { std::swap(r.resolution, r.reason); }},
+  };
+  for (const auto& [name, change] : changes) {
+    auto r = base;
+    change(r);
+    EXPECT_NE(fact_digest(operation, review_fact(r)), digest) << name;
+  }
+}
+
+TEST(Facts, EveryFieldOfAReplayCounts) {
+  replayed base;
+  base.sequence = 5;
+  base.at = at;
+  base.actor = "ops";
+  base.failed.bytes[0] = 1;
+  base.delivery = delivery;
+  base.disposition = "applied";
+  base.key = "key";
+  base.body_digest = sha256("body");
+  base.reason = "why";
+  base.move = moved{"complete", "accepted", "completed", 1, "", ""};
+  const auto digest = fact_digest(operation, replay_fact(base));
+  EXPECT_EQ(digest, fact_digest(operation, replay_fact(base)));
+  const std::map<std::string, std::function<void(replayed&)>> changes{
+      {"sequence", [](replayed& r) { r.sequence = 6; }},
+      {"at", [](replayed& r) { r.at += std::chrono::microseconds(1); }},
+      {"actor", [](replayed& r) { r.actor = "shift"; }},
+      {"failed", [](replayed& r) { r.failed.bytes[15] = 9; }},
+      {"delivery", [](replayed& r) { r.delivery.bytes[15] = 9; }},
+      {"disposition", [](replayed& r) { r.disposition = "stale"; }},
+      {"key", [](replayed& r) { r.key = "kez"; }},
+      {"body", [](replayed& r) { r.body_digest = sha256("bodz"); }},
+      {"reason", [](replayed& r) { r.reason = ""; }},
+      {"no move", [](replayed& r) { r.move.reset(); }},
+      {"to", [](replayed& r) { r.move->to = "failed"; }},
+  };
+  for (const auto& [name, change] : changes) {
+    auto r = base;
+    change(r);
+    EXPECT_NE(fact_digest(operation, replay_fact(r)), digest) << name;
+  }
+}
+
 TEST(Facts, KindsWithTheSameFieldsDiffer) {
   payload_seen p;
   p.sequence = 2;

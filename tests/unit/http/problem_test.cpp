@@ -40,6 +40,7 @@ TEST(Problem, EveryErrorHasItsStatus) {
       {permanent::precondition_failed, 412, "precondition_failed", false},
       {permanent::unknown_provider, 404, "unknown_provider", false},
       {permanent::unknown_workflow, 422, "unknown_workflow", false},
+      {permanent::already_resolved, 409, "already_resolved", false},
       {permanent::alias_taken, 409, "alias_taken", false},
       {permanent::invalid_configuration, 422, "invalid_configuration", false},
       {permanent::schema_mismatch, 503, "unavailable", true},
@@ -107,7 +108,7 @@ TEST(Problem, UnauthorizedSaysHowToAuthenticate) {
 }
 
 TEST(Problem, ACodeWithoutATitleOfItsOwnReadsAsWords) {
-  EXPECT_EQ(json::parse(problem(409, "already_resolved", "").body)["title"], "Already resolved");
+  EXPECT_EQ(json::parse(problem(409, "already_closed", "").body)["title"], "Already closed");
 }
 
 }  // namespace

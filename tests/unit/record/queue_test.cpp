@@ -37,6 +37,38 @@ class Queue : public ::testing::Test {
   queue::bounds bounds{.entries = 8, .bytes = 1000, .per_operation = 4, .per_provider = 6};
 };
 
+TEST_F(Queue, ADryRunIsTakenAlone) {
+  queue q(bounds);
+  const auto dry = [&](const std::string& id) {
+    auto e = made(id);
+    e->alone = true;
+    return e;
+  };
+  for (auto e : {made("r1"), dry("r2"), made("r3")}) ASSERT_TRUE(q.push(e));
+  const auto first = q.take(8, 1000, now);
+  EXPECT_EQ(ids(first), (strings{"r1", "r3"}));
+  const auto second = q.take(8, 1000, now);
+  EXPECT_EQ(ids(second), strings{"r2"});
+  for (const auto& e : first) q.done(e);
+  for (const auto& e : second) q.done(e);
+}
+
+TEST_F(Queue, ADryRunIsAloneInTheLaneToo) {
+  queue q(bounds);
+  auto dry = made("r1", "b");
+  dry->alone = true;
+  for (auto e : {made("r1", "a"), dry, made("r1", "c")}) ASSERT_TRUE(q.push(e));
+  for (int miss = 0; miss < queue::misses_before_lane; ++miss) {
+    q.release_held(now + 1s);
+    for (const auto& e : q.take(1, 1000, now)) q.hold(e, now);
+  }
+  ASSERT_TRUE(q.lane_waits());
+  EXPECT_TRUE(q.take(8, 1000, now).empty()) << "the rest joins what is held";
+  const auto first = q.take_from_lane(8, now);
+  ASSERT_EQ(first.size(), 1U) << "what is before it ends there";
+  EXPECT_EQ(std::get<callback>(first.front()->what).body, "a");
+}
+
 TEST_F(Queue, TakesInOrderOfArrivalUpToTheBatch) {
   queue q(bounds);
   for (const auto* id : {"a", "b", "c"}) ASSERT_TRUE(q.push(made(id)));

@@ -1,0 +1,100 @@
+// Named SQL and row mapping of what is done about failed callbacks: the write path's half, and what a replay needs to read.
+#pragma once
+
+#include "recibo/core/digest.hpp"
+#include "recibo/core/ids.hpp"
+#include "recibo/postgres/pool.hpp"
+#include "recibo/storage/bulk.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace recibo::storage {
+
+using replay_id = uuid_of<struct replay_tag>;
+
+// One row of `replays`; borrows. Empty texts are stored as NULL.
+struct replay_row {
+  replay_id id;
+  failed_callback_id failed;
+  std::string_view provider;
+  delivery_id delivery;
+  std::string_view action;  // replayed, met, discarded; `resent` is written by resent_failed
+  sys_micros at{};
+  std::string_view actor, reason, disposition;
+  bool closes = false;
+  std::optional<operation_id> operation;
+  std::optional<std::int32_t> sequence;  // of the audit row
+  std::string_view key;
+};
+struct new_replays {
+  bulk rows;
+  new_replays();
+  void add(const replay_row& r);
+};
+
+// Failed callbacks that are done: each must be there.
+struct closed_failed {
+  bulk rows;
+  closed_failed();
+  void add(failed_callback_id id);
+};
+// Failed callbacks that were replayed and could still not be understood, and why.
+struct tried_failed {
+  bulk rows;
+  tried_failed();
+  void add(failed_callback_id id, sys_micros at, std::string_view disposition, std::string_view reason, std::string_view detail);
+};
+// Failed callbacks whose provider sent the same bytes again, and they were understood: closed, on record. Those that do not
+// exist are no error.
+struct resent_failed {
+  bulk rows;
+  resent_failed();
+  void add(std::string_view provider, const sha256_digest& body_digest, delivery_id resent_as, sys_micros at);
+};
+
+// What a replay reads of a failed callback. `body` is nullopt where it has been purged.
+struct failed_material {
+  failed_callback_id id;
+  std::string provider;
+  delivery_id delivery;
+  sys_micros received_at{};
+  std::string secret, peer, trace_id, content_type;
+  std::optional<std::string> body;
+  std::optional<std::string> head;
+  std::optional<sha256_digest> signed_digest;
+  sha256_digest body_digest{};
+  std::string reason;  // failed_callbacks.reason
+};
+boost::asio::awaitable<result<std::optional<failed_material>>> read_failed_material(postgres::pool& pool, failed_callback_id id,
+                                                                                    postgres::deadline until);
+
+// What became of a failed callback that is done; nullopt: it is not, or there was never one.
+struct closing_view {
+  std::string action, actor, provider;
+  sys_micros at{};
+  std::optional<std::string> reason, disposition, request_id, state;
+  delivery_id delivery;
+  std::optional<delivery_id> resent_as;
+};
+boost::asio::awaitable<result<std::optional<closing_view>>> find_closing(postgres::pool& pool, failed_callback_id id,
+                                                                         postgres::deadline until);
+
+// Which failed callbacks are meant; nothing: all.
+struct failed_filter {
+  std::optional<std::string> provider, disposition, reason, event, request_id;
+  std::optional<sys_micros> first_seen_after, first_seen_before;
+};
+boost::asio::awaitable<result<std::int64_t>> count_failed(postgres::pool& pool, failed_filter which, postgres::deadline until);
+// Their IDs in the order in which they first came, behind `after`.
+boost::asio::awaitable<result<std::vector<failed_callback_id>>> list_failed_ids(postgres::pool& pool, failed_filter which,
+                                                                                std::optional<failed_callback_id> after,
+                                                                                int limit, postgres::deadline until);
+
+}  // namespace recibo::storage

@@ -1,0 +1,177 @@
+#include "recibo/receive/replay.hpp"
+
+#include "recibo/observe/log.hpp"
+#include "recibo/receive/extract.hpp"
+#include "recibo/receive/kept_head.hpp"
+
+#include "takes_unsigned_key.hpp"
+
+#include <utility>
+
+namespace recibo::receive {
+namespace {
+
+using boost::asio::awaitable;
+using std::chrono::steady_clock;
+using transition::disposition;
+
+// What a replay could only do by half; it stays as it is.
+constexpr permanent not_replayable = permanent::illegal_transition;
+
+std::string word_of(const error& why) {
+  return std::string(why.code == make_error_code(not_replayable) ? "not_replayable" : code_word(why.code));
+}
+
+// Of the time that a step has, what the last replay may need.
+constexpr std::chrono::seconds one_needs{3};
+
+// The callback as the configuration of now reads it; permanent::check_failed (purged), illegal_transition (not replayable),
+// unknown_provider.
+result<record::callback> read_again(const storage::failed_material& kept, std::shared_ptr<const config::settings> settings,
+                                    std::shared_ptr<const record::replay> order) {
+  const auto provider = settings->providers.find(kept.provider);
+  if (provider == settings->providers.end())
+    return error(permanent::unknown_provider, "its provider is not in the configuration any more");
+  // Its delivery is on record with what could be understood; a second decision about the others has no place there.
+  if (kept.reason.starts_with("item_"))
+    return error(not_replayable, "only some of its items failed: raise their events by item_id, then discard it");
+  if (provider->second.extract.each)
+    return error(not_replayable, "its provider sends many events in one request, which are not replayed: have it sent again");
+  if (!kept.body) return error(permanent::check_failed, "its raw body has been purged, so there is nothing to replay");
+  http::request again;
+  again.method = "POST";
+  const auto url_of = restore_head(kept.head.value_or(""), again);
+  if (!kept.content_type.empty()) again.headers.emplace_back("Content-Type", kept.content_type);
+  again.body = *kept.body;
+
+  record::callback c;
+  if (takes_unsigned_key(provider->second)) c.signed_digest = kept.signed_digest;
+  // The URL proved whose it is; what the callback itself says of that is only compared.
+  if (provider->second.callback_url) c.request_id = url_of;
+  extract(provider->second, again, c);
+  if (provider->second.callback_url && url_of.empty())
+    c.unprocessable = error(permanent::missing_field, "callback URL: it came before the provider had one for each operation");
+  if (!c.items.empty()) return error(not_replayable, "it speaks of items, which are not replayed: have it sent again");
+  c.settings = std::move(settings);
+  c.provider = &provider->second;
+  c.id = kept.delivery;
+  c.received_at = kept.received_at;
+  c.peer = kept.peer;
+  c.trace_id = kept.trace_id;
+  c.secret_name = kept.secret;
+  c.replay = std::move(order);
+  return c;
+}
+
+// One that is done already: a replay is answered as it was.
+awaitable<result<replay_result>> answer_closed(postgres::pool& pool, failed_callback_id id, steady_clock::time_point until) {
+  auto done = co_await storage::find_closing(pool, id, until);
+  if (!done) co_return done.error();
+  if (!*done) co_return error(permanent::not_found, "There is no such failed callback.");
+  const auto& what = **done;
+  if (what.action == "discarded") co_return error(permanent::already_resolved, "it was discarded");
+  if (what.action == "resent") co_return error(permanent::already_resolved, "the provider sent it again, and it was understood");
+  replay_result out;
+  out.failed = id;
+  out.word = what.disposition.value_or("");
+  out.outcome.disposition = transition::parse_disposition(out.word).value_or(disposition::applied);
+  out.outcome.delivery = what.delivery;
+  out.outcome.request_id = what.request_id.value_or("");
+  out.outcome.state = what.state.value_or("");
+  out.closed = true;
+  out.repeated = true;
+  co_return out;
+}
+
+}  // namespace
+
+awaitable<result<replay_result>> replay_failed(const replay_parts& with, failed_callback_id id, replay_order order,
+                                               steady_clock::time_point until) {
+  auto kept = co_await storage::read_failed_material(with.pool, id, until);
+  if (!kept) co_return kept.error();
+  if (!*kept) co_return co_await answer_closed(with.pool, id, until);
+  record::replay by;
+  by.failed = id;
+  by.actor = std::move(order.actor);
+  by.reason = std::move(order.reason);
+  by.dry_run = order.dry_run;
+  auto c = read_again(**kept, with.settings, std::make_shared<const record::replay>(std::move(by)));
+  if (!c) co_return c.error();
+  record::work work(std::move(*c));
+  auto recorded = co_await with.record(std::move(work), until);
+  if (!recorded) {
+    if (recorded.error().code == make_error_code(permanent::already_resolved))
+      co_return co_await answer_closed(with.pool, id, until);
+    co_return recorded.error();
+  }
+  replay_result out;
+  out.failed = id;
+  out.outcome = std::move(*recorded);
+  out.word = transition::to_string(out.outcome.replayed ? disposition::duplicate : out.outcome.disposition);
+  const auto what = out.outcome.disposition;
+  const bool stays =
+      what == disposition::unmapped || what == disposition::unprocessable || what == disposition::unknown_operation;
+  out.closed = !order.dry_run && !stays;
+  if (!order.dry_run)
+    log::info("failed callback replayed",
+              {{"failed_callback_id", to_string(id)}, {"disposition", out.word}, {"closed", out.closed}});
+  co_return out;
+}
+
+awaitable<result<replay_step>> replay_many(const replay_parts& with, storage::failed_filter which,
+                                           std::optional<failed_callback_id> after, int limit, replay_order order,
+                                           steady_clock::time_point until) {
+  auto matched = co_await storage::count_failed(with.pool, which, until);
+  if (!matched) co_return matched.error();
+  // One more than asked for tells whether there is more.
+  auto ids = co_await storage::list_failed_ids(with.pool, std::move(which), after, limit + 1, until);
+  if (!ids) co_return ids.error();
+  replay_step out;
+  out.matched = *matched;
+  const auto more = static_cast<int>(ids->size()) > limit;
+  if (more) ids->pop_back();
+  for (const auto& id : *ids) {
+    if (steady_clock::now() + one_needs > until) {
+      if (out.taken == 0) co_return error(transient::deadline_passed, "nothing could be replayed in time");
+      co_return out;
+    }
+    auto one = co_await replay_failed(with, id, order, until);
+    if (!one && !one.error().is_permanent()) {
+      if (out.taken == 0) co_return one.error();
+      co_return out;
+    }
+    ++out.taken;
+    ++out.by_word[one ? one->word : word_of(one.error())];
+    if (one && one->closed) ++out.closed;
+    out.next = id;
+  }
+  if (!more) out.next.reset();
+  co_return out;
+}
+
+awaitable<result<bool>> discard_failed(const replay_parts& with, failed_callback_id id, std::string actor, std::string reason,
+                                       steady_clock::time_point until) {
+  auto kept = co_await storage::read_failed_material(with.pool, id, until);
+  if (!kept) co_return kept.error();
+  error gone(permanent::already_resolved, "it is done");
+  if (*kept) {
+    record::discard work;
+    work.failed = id;
+    work.provider = (*kept)->provider;
+    work.body_digest = (*kept)->body_digest;
+    work.actor = actor;
+    work.reason = reason;
+    record::work what(std::move(work));
+    auto recorded = co_await with.record(std::move(what), until);
+    if (recorded) co_return true;
+    if (recorded.error().code != make_error_code(permanent::already_resolved)) co_return recorded.error();
+    gone = recorded.error();
+  }
+  auto done = co_await storage::find_closing(with.pool, id, until);
+  if (!done) co_return done.error();
+  if (!*done) co_return error(permanent::not_found, "There is no such failed callback.");
+  if ((*done)->action == "discarded" && (*done)->actor == actor && (*done)->reason == reason) co_return false;
+  co_return gone;
+}
+
+}  // namespace recibo::receive
