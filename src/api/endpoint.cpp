@@ -17,6 +17,8 @@ const endpoint_table& endpoints() {
     add_review_actions(t);
     add_failed_callbacks(t);
     add_failed_callback_actions(t);
+    add_notifications(t);
+    add_destinations(t);
     add_providers(t);
     add_refusals(t);
     add_workflows(t);

@@ -11,8 +11,10 @@
 #include "recibo/config/snapshot.hpp"
 #include "recibo/http/client.hpp"
 #include "recibo/http/server.hpp"
+#include "recibo/notify/dispatcher.hpp"
 #include "recibo/observe/log.hpp"
 #include "recibo/observe/metrics.hpp"
+#include "recibo/observe/notifications.hpp"
 #include "recibo/observe/rotation.hpp"
 #include "recibo/postgres/pool.hpp"
 #include "recibo/receive/callback_url.hpp"
@@ -37,6 +39,8 @@ namespace {
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+// How long a drain waits for destinations; what they have not answered by then is sent again by whoever comes next.
+constexpr std::chrono::seconds dispatch_limit{2};
 constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
 
 observe::metric_labels labels_of(const config::settings& s) {
@@ -52,6 +56,7 @@ observe::metric_labels labels_of(const config::settings& s) {
     out.providers.push_back(std::move(one));
   }
   out.queues = {"parked", "review", "failed"};
+  for (const auto& [name, to] : s.destinations) out.queues.push_back("outbox:" + name);
   out.config_digest = s.digest;
   return out;
 }
@@ -84,6 +89,19 @@ class counted final : public receive::meter {
 
  private:
   observe::metrics& to_;
+};
+
+class counted_notifications final : public notify::meter {
+ public:
+  void attempt(std::string_view destination, std::string_view result) noexcept override { to_.attempt(destination, result); }
+  void settled(std::string_view destination, int attempts) noexcept override { to_.settled(destination, attempts); }
+  void state(std::string_view destination, std::string_view breaker, bool paused) noexcept override {
+    to_.state(destination, breaker, paused);
+  }
+  std::string render() const { return to_.render(); }
+
+ private:
+  observe::notification_metrics to_;
 };
 
 http::server_options options_of(const config::settings& s, const config::listener& at, const char* name,
@@ -135,6 +153,7 @@ class replica {
         watching_(executor_, "look at secrets", std::chrono::seconds(1), [this] { return look_at_secrets(); }),
         upkeep_(executor_, {*settings_, pool_, recorder_, *health_, metrics_}),
         client_(executor_, client_options(std::move(trust), *first)),
+        dispatcher_(executor_, {*settings_, pool_, client_, notified_, [this] { return upkeep_.schema_fits(); }}),
         keys_(executor_, send(), key_options()),
         callbacks_(executor_, options_of(*first, first->callbacks, "callbacks", metrics_), callbacks_service()),
         api_(executor_, options_of(*first, first->api, "api", metrics_), api_service()),
@@ -147,6 +166,7 @@ class replica {
     recorder_.start();
     upkeep_.start();
     watching_.start();
+    dispatcher_.start();
     callbacks_.start();
     api_.start();
     tasks_.spawn("signals", wait_for_signals());
@@ -207,7 +227,7 @@ class replica {
                         record(),
                         pool_,
                         *health_,
-                        [this] { return metrics_.render() + rotation_.render(); },
+                        [this] { return metrics_.render() + rotation_.render() + notified_.render(); },
                         [this](std::string actor) { return reload(std::move(actor)); },
                         [this] { return reloader_.last(); },
                         refusals_};
@@ -261,6 +281,8 @@ class replica {
     callbacks_.stop();
     api_.stop();
     keys_.stop();
+    // What the last callbacks brought is delivered by whoever runs on, or after the next start.
+    co_await dispatcher_.stop(steady_clock::now() + dispatch_limit);
     client_.close_idle();
     co_await watching_.stop(steady_clock::now() + milliseconds(100));
     co_await upkeep_.stop(steady_clock::now() + milliseconds(500));
@@ -280,6 +302,8 @@ class replica {
   async::worker watching_;
   upkeep upkeep_;
   http::client client_;
+  counted_notifications notified_;
+  notify::dispatcher dispatcher_;
   receive::key_cache keys_;
   http::server callbacks_, api_;
   asio::signal_set signals_;

@@ -29,6 +29,12 @@ const postgres::statement ages{
     "SELECT 'review', extract(epoch FROM now() - min(opened_at))::text FROM recibo.reviews WHERE status = 'open' UNION ALL "
     "SELECT 'failed', extract(epoch FROM now() - min(first_seen_at))::text FROM recibo.failed_callbacks",
     {}};
+// Made by the services' clocks, which may be a little ahead.
+const postgres::statement outbox_ages{"outbox_ages",
+                                      "SELECT d.name, extract(epoch FROM now() - (SELECT min(n.created_at) FROM "
+                                      "recibo.notifications n WHERE n.destination = d.name "
+                                      "AND n.status = 'pending'))::text FROM unnest($1) AS d(name)",
+                                      {oid::text_array}};
 const postgres::statement states{"states",
                                  "SELECT provider, state, count(*) FROM recibo.operations WHERE "
                                  "(SELECT reltuples FROM pg_class WHERE oid = 'recibo.operations'::regclass) <= $1 GROUP BY 1, 2",
@@ -115,6 +121,16 @@ boost::asio::awaitable<bool> upkeep::measure() {
   if (found)
     for (int i = 0; i < found->size(); ++i)
       parts_.metrics.oldest_age(found->text(i, 0), found->is_null(i, 1) ? 0.0 : std::stod(found->string(i, 1)));
+  const auto settings = parts_.settings.get();
+  postgres::binary_array destinations(oid::text);
+  for (const auto& [name, to] : settings->destinations) destinations.add(name);
+  postgres::parameters to_each;
+  to_each.array(std::move(destinations));
+  const auto waiting = co_await parts_.pool.query(outbox_ages, std::move(to_each), steady_clock::now() + measure_limit);
+  if (waiting)
+    for (int i = 0; i < waiting->size(); ++i)
+      parts_.metrics.oldest_age("outbox:" + waiting->string(i, 0),
+                                waiting->is_null(i, 1) ? 0.0 : std::max(0.0, std::stod(waiting->string(i, 1))));
   postgres::parameters with;
   with.int8(countable_operations_max);
   const auto counted = co_await parts_.pool.query(states, std::move(with), steady_clock::now() + measure_limit);

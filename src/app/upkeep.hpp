@@ -30,6 +30,8 @@ class upkeep {
   upkeep(boost::asio::any_io_executor executor, parts p);
 
   void start();
+  // Whether the database has been seen with a schema that this binary serves.
+  bool schema_fits() const noexcept { return schema_fits_; }
   boost::asio::awaitable<void> stop(std::chrono::steady_clock::time_point until);
 
  private:

@@ -131,8 +131,13 @@ destination read_destination(reading& r, const named& where, const std::set<std:
   read_secrets(r, s, out);
   read_events(r, s.get("events"), types, out);
   if (const field retry = s.get("retry")) read_retry(r, retry, out.retry);
-  const auto allow = read_allow(r, s.get("allow"), out);
-  if (good) check_reach(r, url, parts, allow);
+  out.allow_networks = read_allow(r, s.get("allow"), out);
+  if (good) {
+    check_reach(r, url, parts, out.allow_networks);
+    out.parsed_url = std::move(parts);
+  }
+  if (const field timeout = s.get("timeout")) read_duration(r, timeout, out.timeout, "100ms", "60s");
+  if (const field concurrency = s.get("concurrency")) read_int(r, concurrency, out.concurrency, 1, 256);
   constexpr choice<on_dead> words[] = {{"hold", on_dead::hold}, {"skip", on_dead::skip}};
   if (const field dead = s.get("on_dead")) read_word(r, dead, out.on_dead, words);
   return out;

@@ -190,6 +190,8 @@ json of(const destination& d) {
   json out = {{"url", d.url}, {"secrets", names(d.keys)}, {"events", d.events}, {"allow", d.allow}};
   out["retry"] = {{"attempts", d.retry.attempts}, {"first", text(d.retry.first)}, {"max", text(d.retry.max)}};
   out["on_dead"] = d.on_dead == on_dead::skip ? "skip" : "hold";
+  out["timeout"] = text(d.timeout);
+  out["concurrency"] = d.concurrency;
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include "recibo/core/clock.hpp"
 #include "recibo/core/network.hpp"
 #include "recibo/core/secret.hpp"
+#include "recibo/core/url.hpp"
 #include "recibo/transition/decide.hpp"
 #include "recibo/transition/workflow.hpp"
 #include "recibo/verify/keyring.hpp"
@@ -230,6 +231,12 @@ struct destination {
   retry_rule retry;
   std::vector<std::string> allow;  // networks (CIDR) that may be reached although they are private
   config::on_dead on_dead = config::on_dead::hold;
+  // One attempt may take so long, and so many may be under way at once from one replica.
+  std::chrono::milliseconds timeout{15'000};
+  int concurrency = 16;
+  // `url` and `allow` as they are used.
+  http_url parsed_url;
+  std::vector<network> allow_networks;
   // Whether a notification of this type goes there.
   bool subscribes(std::string_view type) const noexcept;
 };

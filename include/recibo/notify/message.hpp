@@ -1,0 +1,32 @@
+// A notification as it is sent: body and headers (R19; Standard Webhooks). Pure; safe from any thread.
+#pragma once
+
+#include "recibo/evidence/case_view.hpp"
+#include "recibo/http/message.hpp"
+#include "recibo/storage/outbox.hpp"
+#include "recibo/verify/keyring.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace recibo::notify {
+
+// Puts an operation back to where it stood when the fact was recorded: state, version, result and their time. What has no
+// history of its own (references, deadline) stays as it is now.
+void put_back(storage::operation_view& o, const storage::claimed_notification& to, const transition::workflow& table);
+
+// {"id", "type", "timestamp", "data": {the operation as GET shows it to a client, without its items, "event", "from", "to"}}.
+// `timestamp` is when the fact was recorded; the same for all attempts. `o` as put_back() left it.
+std::string body_of(const storage::claimed_notification& n, const storage::operation_view& o, const evidence::judged_by& by);
+
+// webhook-id, webhook-timestamp, webhook-signature, and recibo-sequence: the operation's own count of facts, by which a
+// consumer drops what is older than what it has. Signed with every secret that is valid at `now`, in their order, so that
+// a rotation has an overlap. Source: Standard Webhooks, "signature scheme".
+// permanent::invalid_configuration   no secret is valid now
+result<http::header_list> headers_of(const storage::claimed_notification& n, std::string_view body, const verify::keyring& keys,
+                                     sys_micros now);
+
+// At most 200 characters of an answer, for people: what is not printable ASCII becomes a blank.
+std::string excerpt_of(std::string_view answer);
+
+}  // namespace recibo::notify

@@ -1,0 +1,119 @@
+// Named SQL of the outbox: claiming what is due, recording what became of it, and what the replicas agree on about a
+// destination (R19, R21, decision 6). Times are judged by the database's clock.
+// Everything that writes is one transaction and may be repeated: a claim that was not heard of runs out with its lease.
+#pragma once
+
+#include "recibo/core/clock.hpp"
+#include "recibo/core/ids.hpp"
+#include "recibo/postgres/pool.hpp"
+#include "recibo/storage/reads.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace recibo::storage {
+
+// Of one running dispatcher: the fence of its leases.
+using dispatcher_id = uuid_of<struct dispatcher_tag>;
+// Of one request of a person about notifications: a replay or a discard.
+using notification_action_id = uuid_of<struct notification_action_tag>;
+
+// One notification in hand, with the operation as it stood when the fact was recorded.
+struct claimed_notification {
+  notification_id id;
+  operation_id operation;
+  std::int32_t sequence = 0;
+  std::string type;
+  std::int32_t attempts = 0;  // this one included
+  std::int32_t attempts_before = 0;
+  sys_micros created_at{}, due_at{};
+  // The transition that it speaks of; empty: it speaks of none.
+  std::string event, from, to, item_id;
+  // After the operation's last own transition up to the fact; empty and 0: it had not moved.
+  std::string state, result;
+  std::int64_t version = 0;
+  std::optional<sys_micros> state_at;
+};
+
+struct claim_query {
+  std::string destination;
+  int limit = 1;
+  std::chrono::milliseconds lease{30'000};
+  dispatcher_id by;
+  // What follows a dead one of its operation waits: it is marked `held` instead of being claimed.
+  bool hold = true;
+  // Rows that were due before it have been seen to: keeps the look out of what is dead in the index (decision 6).
+  std::optional<sys_micros> due_since;
+};
+// The first of each operation that is due and that nobody holds, oldest first.
+boost::asio::awaitable<result<std::vector<claimed_notification>>> claim_notifications(postgres::pool& pool, claim_query what,
+                                                                                      postgres::deadline until);
+
+// Longer leases for everything of a destination that `by` holds.
+boost::asio::awaitable<result<void>> extend_leases(postgres::pool& pool, std::string destination, dispatcher_id by,
+                                                   std::chrono::milliseconds lease, postgres::deadline until);
+
+// What became of one attempt.
+struct attempt_outcome {
+  enum class next {
+    delivered,
+    retry,  // after `wait`
+    dead,
+    returned,  // nothing was sent, or nothing is known: due at once
+  };
+  notification_id id;
+  operation_id operation;
+  std::int32_t sequence = 0, attempt = 0;
+  next what = next::retry;
+  std::chrono::milliseconds wait{};
+  std::string reason;  // "delivered" or the word for what went wrong
+  bool theirs = true;
+  std::optional<int> answer_status;
+  std::chrono::milliseconds duration{};
+  std::string excerpt;
+};
+// All or nothing. Rows that another dispatcher has claimed since are left alone; the attempt is on record all the same.
+boost::asio::awaitable<result<void>> record_attempts(postgres::pool& pool, std::string destination, dispatcher_id by,
+                                                     const std::vector<attempt_outcome>& all, postgres::deadline until);
+
+// Held notifications that nothing stands before any more become pending. `hold`: dead ones stand before them.
+boost::asio::awaitable<result<void>> release_held(postgres::pool& pool, std::string destination, bool hold,
+                                                  postgres::deadline until);
+
+// Operations by their IDs, in any order, without their items.
+boost::asio::awaitable<result<std::vector<operation_view>>> find_operations(postgres::pool& pool,
+                                                                            const std::vector<operation_id>& ids,
+                                                                            postgres::deadline until);
+
+// What all replicas hold of a destination.
+struct destination_row {
+  std::string name;
+  std::optional<sys_micros> paused_at, breaker_since, retry_at;
+  std::string paused_by, paused_reason;
+  std::string breaker = "closed";
+  int openings = 0;
+  bool retry_due = false;  // by the database's clock
+};
+boost::asio::awaitable<result<destination_row>> read_destination(postgres::pool& pool, std::string name,
+                                                                 postgres::deadline until);
+
+// Opens a breaker that is closed or whose probe failed, for `wait`.
+boost::asio::awaitable<result<void>> open_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds wait,
+                                                  postgres::deadline until);
+// Whether this caller may try one: exactly one replica may, until `lease` has passed.
+boost::asio::awaitable<result<bool>> take_probe(postgres::pool& pool, std::string name, std::chrono::milliseconds lease,
+                                                postgres::deadline until);
+boost::asio::awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, postgres::deadline until);
+// One that is paused already stays as it is. Returns whether it was paused by this call.
+boost::asio::awaitable<result<bool>> pause_destination(postgres::pool& pool, std::string name, std::string by, std::string reason,
+                                                       postgres::deadline until);
+// Closes the breaker too: a person says that it works. Returns whether it was paused.
+boost::asio::awaitable<result<bool>> resume_destination(postgres::pool& pool, std::string name, postgres::deadline until);
+
+}  // namespace recibo::storage

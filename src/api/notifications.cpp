@@ -1,0 +1,283 @@
+// GET /v1/notifications, and what people do about dead ones (R19, R20).
+#include "handlers.hpp"
+
+#include "recibo/storage/reads_outbox.hpp"
+
+#include <utility>
+
+namespace recibo::api {
+namespace {
+
+using boost::asio::awaitable;
+
+// How many one request replays; the answer says how many are left.
+constexpr int replay_most = 10'000;
+
+schema outbox_reason() { return about(text(2000, text_rule::prose), "Why; on record."); }
+
+void write_notification(json_writer& out, const storage::outbox_view& v) {
+  const auto id = to_string(v.id);
+  out.text("notification_id", id).text("request_id", v.request_id).text("destination", v.destination).text("type", v.type);
+  out.text("status", v.status).number("sequence", v.sequence).number("attempts", v.attempts);
+  out.time("created_at", v.created_at).time("next_attempt_at", v.next_attempt_at).time("delivered_at", v.delivered_at);
+  out.time("dead_at", v.dead_at).text("reason", v.reason).text("reason_class", v.reason_class);
+  out.key("_links").begin_object();
+  out.text("self", "/v1/notifications/" + id).text("operation", evidence::operation_path(v.request_id));
+  out.end_object();
+}
+
+void write_notification_details(json_writer& out, const storage::outbox_details& d) {
+  out.begin_object();
+  write_notification(out, d.notification);
+  out.key("attempt_list").begin_array();
+  for (const auto& a : d.attempts) {
+    out.begin_object().number("attempt", a.attempt).time("at", a.at).number("duration_ms", a.duration_ms);
+    out.number("answer_status", a.answer_status).text("outcome", a.outcome).text("excerpt", a.excerpt).end_object();
+  }
+  out.end_array().key("actions").begin_array();
+  for (const auto& a : d.actions) {
+    out.begin_object().text("action_id", a.action).text("kind", a.kind).text("actor", a.actor);
+    out.text("reason", a.reason).time("at", a.at).end_object();
+  }
+  out.end_array().end_object();
+}
+
+awaitable<http::response> read_one_notification(inside& in, call& of) {
+  const auto id = parse_id<notification_id>(of.path[0]);
+  if (!id) co_return not_found(of, "notification");
+  auto found = co_await storage::find_notification(in.with.pool, *id, of.until);
+  if (!found) co_return refuse(of, found.error());
+  if (!*found) co_return not_found(of, "notification");
+  json_writer out;
+  write_notification_details(out, **found);
+  co_return answer_json(200, std::move(out));
+}
+
+result<std::optional<sys_micros>> read_bound(const std::optional<std::string>& text, const char* name) {
+  if (!text) return std::optional<sys_micros>();
+  const auto at = parse_rfc3339(*text);
+  if (!at) return error(permanent::malformed_field, std::string(name) + ": " + at.error().detail);
+  return std::optional<sys_micros>(*at);
+}
+
+awaitable<http::response> list_outbox(inside& in, call& of) {
+  auto cursor = read_cursor(of, 'n', 16);
+  if (!cursor) co_return refuse(of, cursor.error());
+  const auto limit = limit_of(of);
+  storage::outbox_query what;
+  what.filter.status = of.query_of("status");
+  what.filter.destination = of.query_of("destination");
+  what.filter.type = of.query_of("type");
+  what.filter.reason = of.query_of("reason");
+  what.filter.request_id = of.query_of("request_id");
+  if (*cursor) what.after = id_at<notification_id>(**cursor);
+  what.limit = limit + 1;
+  auto found = co_await storage::list_notifications(in.with.pool, std::move(what), of.until);
+  if (!found) co_return refuse(of, found.error());
+  const bool more = found->size() > static_cast<std::size_t>(limit);
+  if (more) found->pop_back();
+  json_writer out;
+  out.begin_object().key("data").begin_array();
+  for (const auto& v : *found) {
+    out.begin_object();
+    write_notification(out, v);
+    out.end_object();
+  }
+  out.end_array();
+  out.text_or_null("next_cursor", more ? make_cursor('n', found->back().id.binary()) : std::string());
+  out.end_object();
+  co_return answer_json(200, std::move(out));
+}
+
+storage::outbox_action outbox_action_of(const call& of) {
+  storage::outbox_action out;
+  out.id = make_id<storage::notification_action_id>(now());
+  out.actor = of.who.name;
+  out.reason = *text_of(of.body, "reason");
+  return out;
+}
+
+// Does one thing to one notification and shows it as it is then; 409 when its status does not allow it.
+template <class Act>
+awaitable<http::response> act_on_notification(inside& in, call& of, Act act, std::string_view refusal) {
+  const auto id = parse_id<notification_id>(of.path[0]);
+  if (!id) co_return not_found(of, "notification");
+  auto why = outbox_action_of(of);
+  auto acting = act(in.with.pool, *id, std::move(why), of.until);
+  const auto moved = co_await std::move(acting);
+  if (!moved) co_return refuse(of, moved.error());
+  auto found = co_await storage::find_notification(in.with.pool, *id, of.until);
+  if (!found) co_return refuse(of, found.error());
+  if (!*found) co_return not_found(of, "notification");
+  if (!*moved) {
+    auto refused = refuse(of, 409, "illegal_status", std::string(refusal));
+    json_writer status;
+    status.text((*found)->notification.status);
+    add_member(refused, "status_of_notification", status.str());
+    co_return refused;
+  }
+  json_writer out;
+  write_notification_details(out, **found);
+  co_return answer_json(200, std::move(out));
+}
+
+awaitable<http::response> replay_one_notification(inside& in, call& of) {
+  return act_on_notification(in, of, storage::replay_notification, "Only a dead notification can be replayed.");
+}
+
+awaitable<http::response> discard_one_notification(inside& in, call& of) {
+  return act_on_notification(in, of, storage::discard_notification,
+                             "It is delivered, discarded, or being sent right now, and cannot be discarded.");
+}
+
+// Counts first: what a filter would replay is known before it does.
+awaitable<http::response> replay_many_notifications(inside& in, call& of) {
+  const json_value* given = present(of.body, "filter");
+  storage::outbox_filter which;
+  which.destination = text_of(*given, "destination");
+  which.type = text_of(*given, "type");
+  which.reason = text_of(*given, "reason");
+  which.request_id = text_of(*given, "request_id");
+  const auto after = read_bound(text_of(*given, "created_after"), "/filter/created_after");
+  if (!after) co_return refuse(of, after.error());
+  const auto before = read_bound(text_of(*given, "created_before"), "/filter/created_before");
+  if (!before) co_return refuse(of, before.error());
+  which.created_after = *after;
+  which.created_before = *before;
+  const auto* wish = present(of.body, "dry_run");
+  const bool dry = wish != nullptr && wish->boolean;
+  const auto count = co_await storage::count_dead(in.with.pool, which, of.until);
+  if (!count) co_return refuse(of, count.error());
+  auto why = outbox_action_of(of);
+  const auto action = to_string(why.id);
+  std::int64_t replayed = 0;
+  if (!dry && *count > 0) {
+    const auto moved = co_await storage::replay_dead(in.with.pool, std::move(which), std::move(why), replay_most, of.until);
+    if (!moved) co_return refuse(of, moved.error());
+    replayed = *moved;
+  }
+  json_writer out;
+  out.begin_object().text_or_null("replay_id", dry || replayed == 0 ? std::string_view() : std::string_view(action));
+  out.flag("dry_run", dry).number("matched", *count).number("replayed", replayed);
+  out.number("left", std::max<std::int64_t>(0, *count - replayed)).end_object();
+  co_return answer_json(200, std::move(out));
+}
+
+std::vector<member> notification_members() {
+  return {
+      required("notification_id", about(text(text_rule::uuid), "The event ID that consumers de-duplicate by; kept by a replay.")),
+      required("request_id", string()),
+      required("destination", string()),
+      required("type", string()),
+      required("status", about(one_of({"pending", "delivered", "held", "dead", "discarded"}),
+                               "held: an earlier one of its operation is dead.")),
+      required("sequence", about(integer(), "The operation's count of facts; sent as recibo-sequence.")),
+      required("attempts", integer()),
+      required("created_at", instant()),
+      or_null("next_attempt_at", instant()),
+      or_null("delivered_at", instant()),
+      or_null("dead_at", instant()),
+      or_null("reason", about(string(), "What became of the last attempt that failed.")),
+      or_null("reason_class",
+              about(string(), "theirs: the destination did not take it; ours: what we send or are configured with.")),
+      required("_links", object({required("self", string()), required("operation", string())})),
+  };
+}
+
+schema notification_details() {
+  auto members = notification_members();
+  members.push_back(required("attempt_list", list(object({
+                                                 required("attempt", integer()),
+                                                 required("at", instant()),
+                                                 required("duration_ms", integer()),
+                                                 or_null("answer_status", integer()),
+                                                 required("outcome", string()),
+                                                 or_null("excerpt", about(string(), "The beginning of the answer, printable.")),
+                                             }))));
+  members.push_back(required("actions", list(object({
+                                            required("action_id", text(text_rule::uuid)),
+                                            required("kind", one_of({"replay", "discard"})),
+                                            required("actor", string()),
+                                            required("reason", string()),
+                                            required("at", instant()),
+                                        }))));
+  return object(std::move(members));
+}
+
+endpoint notification_action(const char* path, const char* id, const char* summary, schema body, answer done, handler run) {
+  endpoint e;
+  e.method = "POST";
+  e.path = path;
+  e.id = id;
+  e.tag = "notifications";
+  e.summary = summary;
+  e.who.least = config::role::operator_;
+  e.body = std::move(body);
+  e.answers = {std::move(done)};
+  e.run = run;
+  return e;
+}
+
+}  // namespace
+
+void add_notifications(endpoint_table& to) {
+  to.schemas.emplace_back("Notification", object(notification_members()));
+  to.schemas.emplace_back("NotificationDetails", notification_details());
+  endpoint all;
+  all.method = "GET";
+  all.path = "/v1/notifications";
+  all.id = "listNotifications";
+  all.tag = "notifications";
+  all.summary = "What downstream is told, newest first.";
+  all.query =
+      paged({optional("status", one_of({"pending", "delivered", "held", "dead", "discarded"})), optional("destination", text(63)),
+             optional("type", text(127)), optional("reason", text(63)), optional("request_id", text(255))});
+  all.answers = {{200, "A page of notifications.", page_of("Notification"), "application/json", {}}};
+  all.run = list_outbox;
+  to.endpoints.push_back(std::move(all));
+
+  endpoint one;
+  one.method = "GET";
+  one.path = "/v1/notifications/{id}";
+  one.id = "readNotification";
+  one.tag = "notifications";
+  one.summary = "One notification, with its attempts and what people did about it.";
+  one.answers = {{200, "The notification.", component("NotificationDetails"), "application/json", {}}};
+  one.run = read_one_notification;
+  to.endpoints.push_back(std::move(one));
+
+  const answer shown_after{200, "The notification after it.", component("NotificationDetails"), "application/json", {}};
+  const auto only_why = closed_object({required("reason", outbox_reason())});
+  to.endpoints.push_back(
+      notification_action("/v1/notifications/{id}/replay", "replayNotification",
+                          "Sends a dead notification again, under the same ID; the business state is not touched.", only_why,
+                          shown_after, replay_one_notification));
+  to.endpoints.push_back(notification_action("/v1/notifications/{id}/discard", "discardNotification",
+                                             "Gives a notification up; what was held behind it goes on.", only_why, shown_after,
+                                             discard_one_notification));
+  const auto filter = closed_object({
+      optional("destination", text(63)),
+      optional("type", text(127)),
+      optional("reason", text(63)),
+      optional("request_id", text(255)),
+      optional("created_after", text(text_rule::time)),
+      optional("created_before", text(text_rule::time)),
+  });
+  const auto many = closed_object({
+      required("filter", about(filter, "Which dead ones; {}: all.")),
+      optional("dry_run", about(boolean(), "Only counts.")),
+      required("reason", outbox_reason()),
+  });
+  const auto counted = object({
+      or_null("replay_id", about(string(), "On record with each of them; null: nothing was replayed.")),
+      required("dry_run", boolean()),
+      required("matched", integer()),
+      required("replayed", integer()),
+      required("left", about(integer(), "At most 10,000 are replayed by one request.")),
+  });
+  to.endpoints.push_back(notification_action("/v1/notifications/replay", "replayNotifications",
+                                             "Sends dead notifications again, those that a filter names.", many,
+                                             {200, "How many.", counted, "application/json", {}}, replay_many_notifications));
+}
+
+}  // namespace recibo::api

@@ -1,0 +1,78 @@
+#include "recibo/notify/message.hpp"
+
+#include "recibo/core/digest.hpp"
+#include "recibo/core/json_writer.hpp"
+#include "recibo/verify/keyed_hash.hpp"
+
+#include <chrono>
+
+namespace recibo::notify {
+namespace {
+
+constexpr std::size_t excerpt_most = 200;
+
+}  // namespace
+
+void put_back(storage::operation_view& o, const storage::claimed_notification& to, const transition::workflow& table) {
+  o.state = to.state.empty() ? table.initial() : to.state;
+  o.version = to.version;
+  o.state_at = to.state_at.value_or(o.accepted_at);
+  o.updated_at = to.created_at;
+  o.read_at = to.created_at;  // whether it is overdue is judged as of then
+  o.result = to.result;
+  o.review_open = to.type == "operation.review_opened";
+  o.notified = false;
+  if (to.type == "operation.accepted") o.called_back = false;
+}
+
+std::string body_of(const storage::claimed_notification& n, const storage::operation_view& o, const evidence::judged_by& by) {
+  json_writer data;
+  evidence::write_operation(data, o, by, evidence::audience::client, false);
+  std::string text = data.take();
+  text.pop_back();  // its closing brace: what moved belongs into the same object
+  json_writer move;
+  move.begin_object().text_or_null("event", n.event).text_or_null("from", n.from).text_or_null("to", n.to);
+  if (!n.item_id.empty()) move.text("item_id", n.item_id);
+  move.end_object();
+  text += ',';
+  text += std::string_view(move.str()).substr(1);
+  json_writer out;
+  out.begin_object().text("id", to_string(n.id)).text("type", n.type).time("timestamp", n.created_at).raw("data", text);
+  out.end_object();
+  return out.take();
+}
+
+result<http::header_list> headers_of(const storage::claimed_notification& n, std::string_view body, const verify::keyring& keys,
+                                     sys_micros now) {
+  const std::string id = to_string(n.id);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
+  const std::string time = std::to_string(seconds);
+  std::string message = id + '.' + time + '.';
+  message += body;
+  std::string signatures;
+  for (const auto& one : keys.secrets) {
+    if (!one.valid_at(now)) continue;
+    if (!signatures.empty()) signatures += ' ';
+    signatures += "v1," + to_base64(verify::keyed_hash(verify::hash_name::sha256, one.key.reveal(), message));
+  }
+  if (signatures.empty()) return misconfigured("no secret of the destination is valid now");
+  http::header_list out;
+  out.emplace_back("Content-Type", "application/json");
+  out.emplace_back("User-Agent", "recibo/" RECIBO_VERSION);
+  out.emplace_back("webhook-id", id);
+  out.emplace_back("webhook-timestamp", time);
+  out.emplace_back("webhook-signature", std::move(signatures));
+  out.emplace_back("recibo-sequence", std::to_string(n.sequence));
+  return out;
+}
+
+std::string excerpt_of(std::string_view answer) {
+  std::string out(answer.substr(0, excerpt_most));
+  for (char& c : out) {
+    if (c < 0x20 || c > 0x7e) c = ' ';
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
+}  // namespace recibo::notify

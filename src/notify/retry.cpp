@@ -1,0 +1,119 @@
+#include "recibo/notify/retry.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <string>
+
+namespace recibo::notify {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int attempts_least = 10;
+constexpr milliseconds breaker_first{10'000}, breaker_most{600'000};
+
+constexpr std::array months{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+// IMF-fixdate, the one form that is still sent: "Sun, 06 Nov 1994 08:49:37 GMT".
+std::optional<std::chrono::sys_seconds> read_http_date(std::string_view text) {
+  if (text.size() != 29) return std::nullopt;
+  char month[4] = {};
+  int day = 0, year = 0, hour = 0, minute = 0, second = 0, used = 0;
+  const std::string copy(text.substr(5));
+  if (std::sscanf(copy.c_str(), "%2d %3s %4d %2d:%2d:%2d GMT%n", &day, month, &year, &hour, &minute, &second, &used) != 6 ||
+      used != 24)
+    return std::nullopt;
+  const auto at = std::find(months.begin(), months.end(), std::string_view(month));
+  const std::chrono::year_month_day date(std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(at - months.begin() + 1)),
+                                         std::chrono::day(static_cast<unsigned>(day)));
+  if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
+  return std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) + seconds(second);
+}
+
+std::optional<seconds> read_retry_after(std::string_view text, sys_micros now) {
+  if (text.empty()) return std::nullopt;
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed == std::errc() && end == text.data() + text.size())
+    return number < 0 ? std::nullopt : std::optional(seconds(number));
+  const auto date = read_http_date(text);
+  if (!date) return std::nullopt;
+  return std::max(seconds(0), std::chrono::ceil<seconds>(*date - now));
+}
+
+// What an interval of `whole` becomes, so that not all come at once: between a twentieth and all of it.
+milliseconds part_of(milliseconds whole, double random) {
+  return milliseconds(static_cast<std::int64_t>(static_cast<double>(whole.count()) * (0.05 + 0.95 * random)));
+}
+
+}  // namespace
+
+judgement judge(int status, std::string_view retry_after, sys_micros now) {
+  if (status >= 200 && status < 300) return {verdict::delivered, "delivered", true, {}};
+  if (status >= 300 && status < 400) return {verdict::never, "redirect", false, {}};
+  const auto wait = read_retry_after(retry_after, now);
+  switch (status) {
+    case 401:
+    case 403:
+    case 407: return {verdict::unauthorized, "unauthorized", false, {}};
+    case 410: return {verdict::gone, "gone", true, {}};
+    case 408:
+    case 425: return {verdict::again, "too_early_or_slow", true, wait};
+    case 409:
+    case 423: return {verdict::again, "busy", true, wait};
+    case 429: return {verdict::again, "over_rate", true, wait};
+    default: break;
+  }
+  if (status >= 400 && status < 500) return {verdict::never, "refused", false, {}};
+  return {verdict::again, "server_error", true, wait};
+}
+
+judgement judge(const error& why) {
+  if (why.code == make_error_code(permanent::url_refused)) return {verdict::never, "url_refused", false, {}};
+  if (why.code == make_error_code(permanent::malformed_field)) return {verdict::never, "malformed_field", false, {}};
+  // A name may lead elsewhere later, and a certificate may be renewed: both are mended without us.
+  if (why.code == make_error_code(permanent::address_refused)) return {verdict::again, "address_refused", false, {}};
+  return {verdict::again, code_word(why.code), true, {}};
+}
+
+std::optional<milliseconds> next_wait(const config::retry_rule& rule, int attempts, const judgement& last, double random) {
+  if (attempts >= rule.attempts) return std::nullopt;
+  milliseconds interval = rule.first;
+  for (int i = 1; i < attempts && interval < rule.max; ++i) interval *= 2;
+  interval = std::min(interval, milliseconds(rule.max));
+  const auto own = part_of(interval, random);
+  if (!last.retry_after) return own;
+  const auto asked = std::min(milliseconds(*last.retry_after), milliseconds(rule.max));
+  return std::max(own, asked + part_of(std::min(interval, asked), random));
+}
+
+void recent_attempts::add(bool passed, time_point now) {
+  const std::int64_t number = now.time_since_epoch() / slot_time;
+  slot& at = all_[static_cast<std::size_t>(number) % slots];
+  if (at.number != number) at = {number, 0, 0};
+  ++(passed ? at.passed : at.failed);
+}
+
+bool recent_attempts::out_of_order(time_point now) const {
+  const std::int64_t number = now.time_since_epoch() / slot_time;
+  int passed = 0, failed = 0;
+  for (const slot& one : all_) {
+    if (one.number <= number - static_cast<std::int64_t>(slots)) continue;
+    passed += one.passed;
+    failed += one.failed;
+  }
+  return passed + failed >= attempts_least && failed >= passed;
+}
+
+milliseconds breaker_wait(int openings, double random) {
+  milliseconds wait = breaker_first;
+  for (int i = 1; i < openings && wait < breaker_most; ++i) wait *= 2;
+  wait = std::min(wait, breaker_most);
+  return milliseconds(static_cast<std::int64_t>(static_cast<double>(wait.count()) * (0.8 + 0.4 * random)));
+}
+
+}  // namespace recibo::notify

@@ -1,0 +1,314 @@
+#include "recibo/storage/outbox.hpp"
+
+#include "reads_operation.hpp"
+#include "recibo/postgres/sqlstate.hpp"
+
+#include <utility>
+
+namespace recibo::storage {
+namespace {
+
+namespace oid = postgres::oid;
+using boost::asio::awaitable;
+using postgres::binary_array;
+using postgres::deadline;
+using postgres::parameters;
+using postgres::pipeline;
+using postgres::statement;
+
+// $1 destination, $2 due since, $3 limit, $4 lease in ms, $5 dispatcher, $6 hold. The service's clock made created_at, so
+// that it may be a little ahead of the database's.
+const statement claim{
+    "claim_notifications",
+    "WITH due AS MATERIALIZED ("
+    "SELECT n.operation, n.sequence, coalesce(n.next_attempt_at, n.created_at) AS due_at, $6 AND EXISTS (SELECT FROM "
+    "recibo.notifications e WHERE e.operation = n.operation "
+    "AND e.destination = n.destination AND e.sequence < n.sequence AND e.status IN ('dead', 'held')) AS stopped "
+    "FROM recibo.notifications n WHERE n.destination = $1 AND n.status = 'pending' "
+    "AND coalesce(n.next_attempt_at, n.created_at) >= $2 "
+    "AND coalesce(n.next_attempt_at, n.created_at) <= now() + interval '10 seconds' "
+    "AND (n.next_attempt_at IS NULL OR n.next_attempt_at <= now()) AND (n.lease_until IS NULL OR n.lease_until < now()) "
+    "AND NOT EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = n.operation AND e.destination = n.destination "
+    "AND e.sequence < n.sequence AND e.status = 'pending') "
+    "ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT $3 FOR UPDATE OF n SKIP LOCKED), "
+    "holding AS (UPDATE recibo.notifications n SET status = 'held', lease_until = NULL, leased_by = NULL FROM due "
+    "WHERE due.stopped AND n.operation = due.operation AND n.sequence = due.sequence AND n.destination = $1), "
+    "mine AS (UPDATE recibo.notifications n SET lease_until = now() + $4 * interval '1 millisecond', leased_by = $5, "
+    "attempts = n.attempts + 1 FROM due WHERE NOT due.stopped AND n.operation = due.operation AND n.sequence = due.sequence "
+    "AND n.destination = $1 RETURNING n.id, n.operation, n.sequence, n.type, n.attempts, n.attempts_before, n.created_at, "
+    "due.due_at) "
+    "SELECT mine.*, t.event, t.from_state, t.to_state, t.item_id, last.to_state, last.result, last.version::int8, last.at "
+    "FROM mine LEFT JOIN recibo.transitions t ON t.operation = mine.operation AND t.sequence = mine.sequence "
+    "LEFT JOIN LATERAL (SELECT s.to_state, s.result, s.version, s.at FROM recibo.transitions s WHERE s.operation = "
+    "mine.operation "
+    "AND s.sequence <= mine.sequence AND s.item_id IS NULL ORDER BY s.sequence DESC LIMIT 1) last ON true ORDER BY mine.id",
+    {oid::text, oid::timestamptz, oid::int8, oid::int8, oid::uuid, oid::boolean}};
+
+const statement extend{
+    "extend_leases",
+    "UPDATE recibo.notifications SET lease_until = now() + $2 * interval '1 millisecond' WHERE destination = $3 "
+    "AND status = 'pending' AND leased_by = $1",
+    {oid::uuid, oid::int8, oid::text}};
+
+const statement settle{
+    "settle_notifications",
+    "UPDATE recibo.notifications n SET status = m.status, lease_until = NULL, leased_by = NULL, "
+    "delivered_at = CASE WHEN m.status = 'delivered' THEN now() END, dead_at = CASE WHEN m.status = 'dead' THEN now() END, "
+    "next_attempt_at = CASE WHEN m.wait_ms > 0 THEN now() + m.wait_ms * interval '1 millisecond' END, "
+    "reason = CASE WHEN m.status = 'delivered' THEN NULL ELSE m.reason END, "
+    "reason_class = CASE WHEN m.status = 'delivered' THEN NULL ELSE m.reason_class END "
+    "FROM unnest($3, $4, $5, $6, $7, $8, $9) AS m(operation, sequence, attempt, status, wait_ms, reason, reason_class) "
+    "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1 AND n.leased_by = $2 "
+    "AND n.attempts = m.attempt",
+    {oid::text, oid::uuid, oid::uuid_array, oid::int4_array, oid::int4_array, oid::text_array, oid::int8_array, oid::text_array,
+     oid::text_array}};
+
+const statement insert_attempts{
+    "insert_notification_attempts",
+    "INSERT INTO recibo.notification_attempts (notification, attempt, destination, at, duration_ms, answer_status, outcome, "
+    "excerpt) "
+    "SELECT m.notification, m.attempt, $7, now(), m.duration_ms, m.answer_status, m.outcome, m.excerpt "
+    "FROM unnest($1, $2, $3, $4, $5, $6) AS m(notification, attempt, duration_ms, answer_status, outcome, excerpt) "
+    "ON CONFLICT DO NOTHING",
+    {oid::uuid_array, oid::int4_array, oid::int4_array, oid::int4_array, oid::text_array, oid::text_array, oid::text}};
+
+const statement release{
+    "release_held",
+    "UPDATE recibo.notifications n SET status = 'pending' WHERE n.status = 'held' AND n.destination = $1 AND NOT ($2 AND EXISTS "
+    "(SELECT FROM recibo.notifications e WHERE e.operation = n.operation AND e.destination = n.destination "
+    "AND e.sequence < n.sequence AND e.status = 'dead'))",
+    {oid::text, oid::boolean}};
+
+const statement select_outbox_operations{"find_operations",
+                                         "SELECT " + operation_columns +
+                                             " FROM " + operation_source + "WHERE o.id = ANY($1)",
+                                         {oid::uuid_array}};
+
+const statement select_destination{
+    "read_destination",
+    "SELECT d.name, d.paused_at, d.breaker_since, d.retry_at, d.paused_by, d.paused_reason, d.breaker, d.openings, "
+    "coalesce(d.retry_at <= now(), false) FROM recibo.destinations d WHERE d.name = $1",
+    {oid::text}};
+
+// Several replicas may find out at once: the one that comes first counts.
+const statement open{"open_breaker",
+                     "INSERT INTO recibo.destinations AS d (name, breaker, breaker_since, retry_at, openings) "
+                     "VALUES ($1, 'open', now(), now() + $2 * interval '1 millisecond', 1) "
+                     "ON CONFLICT (name) DO UPDATE SET breaker = 'open', breaker_since = coalesce(d.breaker_since, now()), "
+                     "retry_at = excluded.retry_at, openings = d.openings + 1 WHERE d.breaker <> 'open'",
+                     {oid::text, oid::int8}};
+
+const statement probe{"take_probe",
+                      "UPDATE recibo.destinations SET breaker = 'half_open', retry_at = now() + $2 * interval '1 millisecond' "
+                      "WHERE name = $1 AND breaker <> 'closed' AND retry_at <= now()",
+                      {oid::text, oid::int8}};
+
+const statement close{"close_breaker",
+                      "UPDATE recibo.destinations SET breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0 "
+                      "WHERE name = $1 AND breaker <> 'closed'",
+                      {oid::text}};
+
+const statement pause{
+    "pause_destination",
+    "INSERT INTO recibo.destinations AS d (name, paused_at, paused_by, paused_reason) VALUES ($1, now(), $2, $3) "
+    "ON CONFLICT (name) DO UPDATE SET paused_at = now(), paused_by = $2, paused_reason = $3 "
+    "WHERE d.paused_at IS NULL",
+    {oid::text, oid::text, oid::text}};
+
+const statement resume{"resume_destination",
+                       "UPDATE recibo.destinations SET paused_at = NULL, paused_by = NULL, paused_reason = NULL, "
+                       "breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0 "
+                       "WHERE name = $1 AND (paused_at IS NOT NULL OR breaker <> 'closed')",
+                       {oid::text}};
+
+std::string or_empty(const postgres::rows& from, int row, int column) {
+  return from.text_or_null(row, column).value_or(std::string());
+}
+
+claimed_notification read_claimed(const postgres::rows& from, int row) {
+  claimed_notification n;
+  n.id = from.id<notification_id>(row, 0);
+  n.operation = from.id<operation_id>(row, 1);
+  n.sequence = from.int4(row, 2);
+  n.type = from.string(row, 3);
+  n.attempts = from.int4(row, 4);
+  n.attempts_before = from.int4(row, 5);
+  n.created_at = from.time(row, 6);
+  n.due_at = from.time(row, 7);
+  n.event = or_empty(from, row, 8);
+  n.from = or_empty(from, row, 9);
+  n.to = or_empty(from, row, 10);
+  n.item_id = or_empty(from, row, 11);
+  n.state = or_empty(from, row, 12);
+  n.result = or_empty(from, row, 13);
+  n.version = from.int8_or_null(row, 14).value_or(0);
+  n.state_at = from.time_or_null(row, 15);
+  return n;
+}
+
+std::string_view status_of(attempt_outcome::next what) noexcept {
+  switch (what) {
+    case attempt_outcome::next::delivered: return "delivered";
+    case attempt_outcome::next::dead: return "dead";
+    case attempt_outcome::next::retry:
+    case attempt_outcome::next::returned: break;
+  }
+  return "pending";
+}
+
+awaitable<result<postgres::outcome>> run_one(postgres::pool& pool, const statement& what, parameters with, deadline until) {
+  pipeline work;
+  work.add(what, std::move(with));
+  auto done = co_await pool.run(work, until);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return done;
+}
+
+awaitable<result<void>> run_quietly(postgres::pool& pool, const statement& what, parameters with, deadline until) {
+  const auto done = co_await run_one(pool, what, std::move(with), until);
+  if (!done) co_return done.error();
+  co_return result<void>();
+}
+
+awaitable<result<bool>> run_and_tell(postgres::pool& pool, const statement& what, parameters with, deadline until) {
+  const auto done = co_await run_one(pool, what, std::move(with), until);
+  if (!done) co_return done.error();
+  co_return done->answers.front().affected() > 0;
+}
+
+}  // namespace
+
+awaitable<result<std::vector<claimed_notification>>> claim_notifications(postgres::pool& pool, claim_query what, deadline until) {
+  parameters with;
+  with.text(what.destination).time(what.due_since.value_or(sys_micros{})).int8(what.limit).int8(what.lease.count());
+  with.uuid(what.by).boolean(what.hold);
+  const auto done = co_await run_one(pool, claim, std::move(with), until);
+  if (!done) co_return done.error();
+  std::vector<claimed_notification> out;
+  const auto& rows = done->answers.front();
+  out.reserve(static_cast<std::size_t>(rows.size()));
+  for (int i = 0; i < rows.size(); ++i) out.push_back(read_claimed(rows, i));
+  co_return out;
+}
+
+awaitable<result<void>> extend_leases(postgres::pool& pool, std::string destination, dispatcher_id by,
+                                      std::chrono::milliseconds lease, deadline until) {
+  parameters with;
+  with.uuid(by).int8(lease.count()).text(destination);
+  return run_quietly(pool, extend, std::move(with), until);
+}
+
+awaitable<result<void>> record_attempts(postgres::pool& pool, std::string destination, dispatcher_id by,
+                                        const std::vector<attempt_outcome>& all, deadline until) {
+  binary_array operations(oid::uuid), sequences(oid::int4), attempts(oid::int4), statuses(oid::text), waits(oid::int8),
+      reasons(oid::text), classes(oid::text);
+  binary_array ids(oid::uuid), numbers(oid::int4), durations(oid::int4), answers(oid::int4), outcomes(oid::text),
+      excerpts(oid::text);
+  bool tried = false;
+  for (const auto& one : all) {
+    operations.add(one.operation.binary());
+    sequences.add_int4(one.sequence);
+    attempts.add_int4(one.attempt);
+    statuses.add(status_of(one.what));
+    waits.add_int8(one.wait.count());
+    reasons.add(one.reason);
+    classes.add(one.theirs ? "theirs" : "ours");
+    if (one.what == attempt_outcome::next::returned) continue;
+    tried = true;
+    ids.add(one.id.binary());
+    numbers.add_int4(one.attempt);
+    durations.add_int4(static_cast<std::int32_t>(one.duration.count()));
+    if (one.answer_status) {
+      answers.add_int4(*one.answer_status);
+    } else {
+      answers.add_null();
+    }
+    outcomes.add(one.reason);
+    excerpts.add(one.excerpt.empty() ? std::optional<std::string>() : std::optional(one.excerpt));
+  }
+  pipeline work;
+  parameters settled;
+  settled.text(destination).uuid(by).array(std::move(operations)).array(std::move(sequences)).array(std::move(attempts));
+  settled.array(std::move(statuses)).array(std::move(waits)).array(std::move(reasons)).array(std::move(classes));
+  work.add(settle, std::move(settled));
+  if (tried) {
+    parameters seen;
+    seen.array(std::move(ids)).array(std::move(numbers)).array(std::move(durations)).array(std::move(answers));
+    seen.array(std::move(outcomes)).array(std::move(excerpts)).text(destination);
+    work.add(insert_attempts, std::move(seen));
+  }
+  const auto done = co_await pool.run(work, until);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return result<void>();
+}
+
+awaitable<result<void>> release_held(postgres::pool& pool, std::string destination, bool hold, deadline until) {
+  parameters with;
+  with.text(destination).boolean(hold);
+  return run_quietly(pool, release, std::move(with), until);
+}
+
+awaitable<result<std::vector<operation_view>>> find_operations(postgres::pool& pool, const std::vector<operation_id>& ids,
+                                                               deadline until) {
+  binary_array wanted(oid::uuid);
+  for (const auto& id : ids) wanted.add(id.binary());
+  parameters with;
+  with.array(std::move(wanted));
+  auto found = co_await pool.query(select_outbox_operations, std::move(with), until);
+  if (!found) co_return found.error();
+  std::vector<operation_view> out;
+  for (int i = 0; i < found->size(); ++i) out.push_back(read_operation_view(*found, i));
+  co_return out;
+}
+
+awaitable<result<destination_row>> read_destination(postgres::pool& pool, std::string name, deadline until) {
+  parameters with;
+  with.text(name);
+  auto found = co_await pool.query(select_destination, std::move(with), until);
+  if (!found) co_return found.error();
+  destination_row out;
+  out.name = std::move(name);
+  if (found->empty()) co_return out;
+  out.paused_at = found->time_or_null(0, 1);
+  out.breaker_since = found->time_or_null(0, 2);
+  out.retry_at = found->time_or_null(0, 3);
+  out.paused_by = or_empty(*found, 0, 4);
+  out.paused_reason = or_empty(*found, 0, 5);
+  out.breaker = found->string(0, 6);
+  out.openings = found->int4(0, 7);
+  out.retry_due = found->boolean(0, 8);
+  co_return out;
+}
+
+awaitable<result<void>> open_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds wait, deadline until) {
+  parameters with;
+  with.text(name).int8(wait.count());
+  return run_quietly(pool, open, std::move(with), until);
+}
+
+awaitable<result<bool>> take_probe(postgres::pool& pool, std::string name, std::chrono::milliseconds lease, deadline until) {
+  parameters with;
+  with.text(name).int8(lease.count());
+  return run_and_tell(pool, probe, std::move(with), until);
+}
+
+awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, deadline until) {
+  parameters with;
+  with.text(name);
+  return run_quietly(pool, close, std::move(with), until);
+}
+
+awaitable<result<bool>> pause_destination(postgres::pool& pool, std::string name, std::string by, std::string reason,
+                                          deadline until) {
+  parameters with;
+  with.text(name).text(by).text(reason);
+  return run_and_tell(pool, pause, std::move(with), until);
+}
+
+awaitable<result<bool>> resume_destination(postgres::pool& pool, std::string name, deadline until) {
+  parameters with;
+  with.text(name);
+  return run_and_tell(pool, resume, std::move(with), until);
+}
+
+}  // namespace recibo::storage

@@ -1,0 +1,282 @@
+#include "recibo/storage/reads_outbox.hpp"
+
+#include "recibo/postgres/sqlstate.hpp"
+
+#include <initializer_list>
+#include <utility>
+
+namespace recibo::storage {
+namespace {
+
+namespace oid = postgres::oid;
+using boost::asio::awaitable;
+using postgres::deadline;
+using postgres::parameters;
+using postgres::pipeline;
+using postgres::rows;
+using postgres::statement;
+
+const std::string outbox_columns =
+    "n.id, o.request_id, n.destination, n.type, n.status, n.sequence::int8, n.attempts::int8, n.created_at, n.next_attempt_at, "
+    "n.delivered_at, n.dead_at, n.reason, n.reason_class";
+
+// $1 destination, $2 type, $3 reason, $4 request ID, $5 created after, $6 created before.
+const std::string outbox_filtered =
+    "($1 IS NULL OR n.destination = $1) AND ($2 IS NULL OR n.type = $2) AND ($3 IS NULL OR n.reason = $3) "
+    "AND ($4 IS NULL OR n.operation = (SELECT x.id FROM recibo.operations x WHERE x.request_id = $4)) "
+    "AND ($5 IS NULL OR n.created_at >= $5) AND ($6 IS NULL OR n.created_at < $6) ";
+// Types of the filter's parameters, and of those that follow it.
+std::vector<std::uint32_t> filter_and(std::initializer_list<std::uint32_t> more) {
+  std::vector<std::uint32_t> out = {oid::text, oid::text, oid::text, oid::text, oid::timestamptz, oid::timestamptz};
+  out.insert(out.end(), more);
+  return out;
+}
+
+const std::string list_from = "SELECT " + outbox_columns +
+                              " FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation WHERE " +
+                              outbox_filtered + "AND n.id < $7 ";
+const std::string list_order = "ORDER BY n.id DESC LIMIT $8";
+
+// With the status as a literal, so that the small indexes of what is open serve; delivered ones are found by their ID.
+statement list_of(const char* name, const char* condition) {
+  return {name, list_from + condition + list_order, filter_and({oid::uuid, oid::int8})};
+}
+const statement list_any_status = list_of("list_notifications", "");
+const statement list_pending = list_of("list_pending_notifications", "AND n.status = 'pending' ");
+const statement list_dead = list_of("list_dead_notifications", "AND n.status = 'dead' AND n.status IN ('held', 'dead') ");
+const statement list_held = list_of("list_held_notifications", "AND n.status = 'held' AND n.status IN ('held', 'dead') ");
+const statement list_delivered = list_of("list_delivered_notifications", "AND n.status = 'delivered' ");
+const statement list_discarded = list_of("list_discarded_notifications", "AND n.status = 'discarded' ");
+
+const statement select_outbox_one{
+    "find_notification",
+    "SELECT " + outbox_columns + " FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation WHERE n.id = $1",
+    {oid::uuid}};
+const statement select_attempts{
+    "find_notification_attempts",
+    "SELECT * FROM (SELECT a.attempt::int8, a.duration_ms::int8, a.at, a.answer_status::int8, a.outcome, a.excerpt "
+    "FROM recibo.notification_attempts a WHERE a.notification = $1 ORDER BY a.attempt DESC LIMIT 100) last ORDER BY 1",
+    {oid::uuid}};
+const statement select_actions{"find_notification_actions",
+                               "SELECT a.action::text, a.kind, a.actor, a.reason, a.at FROM recibo.notification_actions a "
+                               "WHERE a.notification = $1 ORDER BY a.action LIMIT 1000",
+                               {oid::uuid}};
+
+const statement count_them{
+    "count_dead_notifications",
+    "SELECT count(*) FROM recibo.notifications n WHERE n.status = 'dead' AND n.status IN ('held', 'dead') AND " + outbox_filtered,
+    filter_and({})};
+
+// What moves a dead one and puts the action on record; `chosen` says which, $a action, $b actor, $c reason.
+std::string replay_of(const std::string& chosen, const std::string& a, const std::string& b, const std::string& c) {
+  return "WITH chosen AS MATERIALIZED (" + chosen +
+         "), moved AS (UPDATE recibo.notifications n SET status = 'pending', next_attempt_at = NULL, dead_at = NULL, "
+         "attempts_before = n.attempts FROM chosen c WHERE n.operation = c.operation AND n.sequence = c.sequence "
+         "AND n.destination = c.destination AND n.status = 'dead' RETURNING n.id, n.operation, n.sequence, n.destination), "
+         "noted AS (INSERT INTO recibo.notification_actions (action, notification, kind, actor, reason, at) "
+         "SELECT " +
+         a + ", moved.id, 'replay', " + b + ", " + c +
+         ", now() FROM moved), "
+         "freed AS (UPDATE recibo.notifications n SET status = 'pending' FROM (SELECT DISTINCT operation, destination FROM "
+         "moved) m "
+         "WHERE n.operation = m.operation AND n.destination = m.destination AND n.status = 'held') "
+         "SELECT count(*) FROM moved";
+}
+const statement replay_many{
+    "replay_dead_notifications",
+    replay_of("SELECT n.operation, n.sequence, n.destination FROM recibo.notifications n WHERE n.status = 'dead' "
+              "AND n.status IN ('held', 'dead') AND " +
+                  outbox_filtered + "ORDER BY n.operation, n.sequence, n.destination LIMIT $10 FOR UPDATE",
+              "$7", "$8", "$9"),
+    filter_and({oid::uuid, oid::text, oid::text, oid::int8})};
+const statement replay_one{
+    "replay_notification",
+    replay_of("SELECT n.operation, n.sequence, n.destination FROM recibo.notifications n WHERE n.id = $1 AND n.status = 'dead' "
+              "FOR UPDATE",
+              "$2", "$3", "$4"),
+    {oid::uuid, oid::uuid, oid::text, oid::text}};
+
+const statement discard_one{
+    "discard_notification",
+    "WITH moved AS (UPDATE recibo.notifications n SET status = 'discarded', next_attempt_at = NULL WHERE n.id = $1 "
+    "AND (n.status IN ('dead', 'held') OR (n.status = 'pending' AND (n.lease_until IS NULL OR n.lease_until < now()))) "
+    "RETURNING n.id), noted AS (INSERT INTO recibo.notification_actions (action, notification, kind, actor, reason, at) "
+    "SELECT $2, moved.id, 'discard', $3, $4, now() FROM moved) SELECT count(*) FROM moved",
+    {oid::uuid, oid::uuid, oid::text, oid::text}};
+// A second statement, so that it sees the first.
+const statement free_behind{
+    "free_behind_notification",
+    "UPDATE recibo.notifications n SET status = 'pending' FROM recibo.notifications d WHERE d.id = $1 AND d.status = 'discarded' "
+    "AND n.operation = d.operation AND n.destination = d.destination AND n.status = 'held' AND n.sequence > d.sequence "
+    "AND NOT EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = n.operation AND e.destination = n.destination "
+    "AND e.sequence < n.sequence AND e.status = 'dead')",
+    {oid::uuid}};
+
+const statement select_destinations{
+    "list_destinations",
+    "SELECT names.name, d.paused_at, d.breaker_since, d.retry_at, d.paused_by, d.paused_reason, d.breaker, d.openings::int8, "
+    "coalesce(p.n, 0), p.oldest, coalesce(s.held, 0), coalesce(s.dead, 0), coalesce(r.tried, 0), coalesce(r.passed, 0) FROM "
+    "(SELECT unnest($1) AS name UNION SELECT x.name FROM recibo.destinations x) names "
+    "LEFT JOIN recibo.destinations d ON d.name = names.name "
+    "LEFT JOIN (SELECT n.destination, count(*) AS n, min(n.created_at) AS oldest FROM recibo.notifications n "
+    "WHERE n.status = 'pending' GROUP BY 1) p ON p.destination = names.name "
+    "LEFT JOIN (SELECT n.destination, count(*) FILTER (WHERE n.status = 'held') AS held, count(*) FILTER (WHERE n.status = "
+    "'dead') "
+    "AS dead FROM recibo.notifications n WHERE n.status IN ('held', 'dead') GROUP BY 1) s ON s.destination = names.name "
+    "LEFT JOIN (SELECT a.destination, count(*) AS tried, count(*) FILTER (WHERE a.outcome = 'delivered') AS passed "
+    "FROM recibo.notification_attempts a WHERE a.at > now() - interval '5 minutes' GROUP BY 1) r ON r.destination = names.name "
+    "ORDER BY names.name",
+    {oid::text_array}};
+
+parameters with_filter(const outbox_filter& f) {
+  parameters with;
+  with.text(f.destination).text(f.type).text(f.reason).text(f.request_id).time(f.created_after).time(f.created_before);
+  return with;
+}
+
+outbox_view read_outbox_view(const rows& from, int row) {
+  outbox_view v;
+  v.id = from.id<notification_id>(row, 0);
+  v.request_id = from.string(row, 1);
+  v.destination = from.string(row, 2);
+  v.type = from.string(row, 3);
+  v.status = from.string(row, 4);
+  v.sequence = from.int8(row, 5);
+  v.attempts = from.int8(row, 6);
+  v.created_at = from.time(row, 7);
+  v.next_attempt_at = from.time_or_null(row, 8);
+  v.delivered_at = from.time_or_null(row, 9);
+  v.dead_at = from.time_or_null(row, 10);
+  v.reason = from.text_or_null(row, 11);
+  v.reason_class = from.text_or_null(row, 12);
+  return v;
+}
+
+const statement& outbox_list_statement(const std::optional<std::string>& status) {
+  if (!status) return list_any_status;
+  if (*status == "pending") return list_pending;
+  if (*status == "dead") return list_dead;
+  if (*status == "held") return list_held;
+  return *status == "delivered" ? list_delivered : list_discarded;
+}
+
+// The count in the first statement's one row.
+awaitable<result<std::int64_t>> run_counted(postgres::pool& pool, pipeline work, deadline until) {
+  const auto done = co_await pool.run(work, until);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return done.answers.front().int8(0, 0);
+}
+
+}  // namespace
+
+awaitable<result<std::vector<outbox_view>>> list_notifications(postgres::pool& pool, outbox_query what, deadline until) {
+  auto with = with_filter(what.filter);
+  notification_id last;
+  last.bytes.fill(0xff);
+  with.uuid(what.after.value_or(last)).int8(what.limit);
+  auto found = co_await pool.query(outbox_list_statement(what.filter.status), std::move(with), until);
+  if (!found) co_return found.error();
+  std::vector<outbox_view> out;
+  for (int i = 0; i < found->size(); ++i) out.push_back(read_outbox_view(*found, i));
+  co_return out;
+}
+
+awaitable<result<std::optional<outbox_details>>> find_notification(postgres::pool& pool, notification_id id, deadline until) {
+  const auto one = [&] {
+    parameters with;
+    with.uuid(id);
+    return with;
+  };
+  pipeline look;
+  look.add(select_outbox_one, one()).add(select_attempts, one()).add(select_actions, one());
+  const auto found = co_await pool.run(look, until);
+  if (!found.ok()) co_return postgres::to_error(found);
+  if (found.answers[0].empty()) co_return std::optional<outbox_details>();
+  outbox_details out;
+  out.notification = read_outbox_view(found.answers[0], 0);
+  const auto& attempts = found.answers[1];
+  for (int i = 0; i < attempts.size(); ++i) {
+    auto& a = out.attempts.emplace_back();
+    a.attempt = attempts.int8(i, 0);
+    a.duration_ms = attempts.int8(i, 1);
+    a.at = attempts.time(i, 2);
+    a.answer_status = attempts.int8_or_null(i, 3);
+    a.outcome = attempts.string(i, 4);
+    a.excerpt = attempts.text_or_null(i, 5);
+  }
+  const auto& actions = found.answers[2];
+  for (int i = 0; i < actions.size(); ++i)
+    out.actions.push_back(
+        {actions.string(i, 0), actions.string(i, 1), actions.string(i, 2), actions.string(i, 3), actions.time(i, 4)});
+  co_return std::optional<outbox_details>(std::move(out));
+}
+
+awaitable<result<std::int64_t>> count_dead(postgres::pool& pool, outbox_filter which, deadline until) {
+  auto found = co_await pool.query(count_them, with_filter(which), until);
+  if (!found) co_return found.error();
+  co_return found->int8(0, 0);
+}
+
+awaitable<result<std::int64_t>> replay_dead(postgres::pool& pool, outbox_filter which, outbox_action why, int limit,
+                                            deadline until) {
+  auto with = with_filter(which);
+  with.uuid(why.id).text(why.actor).text(why.reason).int8(limit);
+  pipeline work;
+  work.add(replay_many, std::move(with));
+  auto running = run_counted(pool, std::move(work), until);
+  co_return co_await std::move(running);
+}
+
+awaitable<result<bool>> replay_notification(postgres::pool& pool, notification_id id, outbox_action why, deadline until) {
+  parameters with;
+  with.uuid(id).uuid(why.id).text(why.actor).text(why.reason);
+  pipeline work;
+  work.add(replay_one, std::move(with));
+  auto running = run_counted(pool, std::move(work), until);
+  const auto moved = co_await std::move(running);
+  if (!moved) co_return moved.error();
+  co_return *moved > 0;
+}
+
+awaitable<result<bool>> discard_notification(postgres::pool& pool, notification_id id, outbox_action why, deadline until) {
+  parameters with, behind;
+  with.uuid(id).uuid(why.id).text(why.actor).text(why.reason);
+  behind.uuid(id);
+  pipeline work;
+  work.add(discard_one, std::move(with)).add(free_behind, std::move(behind));
+  auto running = run_counted(pool, std::move(work), until);
+  const auto moved = co_await std::move(running);
+  if (!moved) co_return moved.error();
+  co_return *moved > 0;
+}
+
+awaitable<result<std::vector<destination_view>>> list_destinations(postgres::pool& pool, std::vector<std::string> names,
+                                                                   deadline until) {
+  postgres::binary_array wanted(oid::text);
+  for (const auto& name : names) wanted.add(name);
+  parameters with;
+  with.array(std::move(wanted));
+  auto found = co_await pool.query(select_destinations, std::move(with), until);
+  if (!found) co_return found.error();
+  std::vector<destination_view> out;
+  for (int i = 0; i < found->size(); ++i) {
+    auto& d = out.emplace_back();
+    d.row.name = found->string(i, 0);
+    d.row.paused_at = found->time_or_null(i, 1);
+    d.row.breaker_since = found->time_or_null(i, 2);
+    d.row.retry_at = found->time_or_null(i, 3);
+    d.row.paused_by = found->text_or_null(i, 4).value_or("");
+    d.row.paused_reason = found->text_or_null(i, 5).value_or("");
+    d.row.breaker = found->text_or_null(i, 6).value_or("closed");
+    d.row.openings = static_cast<int>(found->int8_or_null(i, 7).value_or(0));
+    d.pending = found->int8(i, 8);
+    d.oldest_pending_at = found->time_or_null(i, 9);
+    d.held = found->int8(i, 10);
+    d.dead = found->int8(i, 11);
+    d.attempts = found->int8(i, 12);
+    d.delivered = found->int8(i, 13);
+  }
+  co_return out;
+}
+
+}  // namespace recibo::storage
