@@ -137,7 +137,8 @@ test('S16 rotation without a gap, and reload by SIGHUP', async () => {
   assert.deepEqual([second.status, second.json.disposition], [200, 'applied']);
   assert.deepEqual((await recibo.timeline(ids[1])).filter((entry) => entry.kind === 'delivery').map((entry) => entry.secret), ['old']);
 
-  await reloaded(changed((c) => { c.providers.p1.verify.secrets = [{ name: 'young', value: young }]; }), async () => (await send(ids[2], old)).status === 401);
+  await reloaded(changed((c) => { c.providers.p1.verify.secrets = [{ name: 'young', value: young }]; }), async () => (await send(freshId(), old)).status === 401);
+  assert.equal((await send(ids[2], old)).status, 401);
   const replay = await send(ids[1], young);
   assert.deepEqual([replay.status, replay.replayed, replay.text], [200, true, second.text], 'an earlier verification stays good');
   await recibo.expectCounts(ids[2], 0, 0, 0);

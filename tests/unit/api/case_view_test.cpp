@@ -216,11 +216,11 @@ TEST(CaseView, WhatWasDoneAboutAReviewIsToldInItsPlace) {
   done.at = noon + std::chrono::seconds(60);
   done.review = to_string(review.id);
   done.review_kind = "conflict";
-  done.action = "assigned";
+  done.review_action = "assigned";
   done.assignee = "ni\nght";
   const auto o = operation("completed");
   EXPECT_NE(draw_case(o, judge(), make_timeline(o, page, true), true).find("to review   conflict"), std::string::npos);
-  done.action = "resolved";
+  done.review_action = "resolved";
   done.resolution = "refunded";
   done.review_reason = "the bank agrees";
   done.caused = 98;

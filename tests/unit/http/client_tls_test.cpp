@@ -41,7 +41,9 @@ TEST_F(ClientTest, AHostThatIsWrittenDownHasToProveItsName) {
     what.url = *parse_http_url("https://gateway.test/").url;
     const auto got = send(std::move(what));
     EXPECT_EQ(got.has_value(), right);
-    if (!right) EXPECT_EQ(got.error().code, permanent::certificate_refused);
+    if (!right) {
+      EXPECT_EQ(got.error().code, permanent::certificate_refused);
+    }
   }
 }
 
