@@ -79,10 +79,8 @@ const statement release{
     "AND e.sequence < n.sequence AND e.status = 'dead'))",
     {oid::text, oid::boolean}};
 
-const statement select_outbox_operations{"find_operations",
-                                         "SELECT " + operation_columns +
-                                             " FROM " + operation_source + "WHERE o.id = ANY($1)",
-                                         {oid::uuid_array}};
+const statement select_outbox_operations{
+    "find_operations", "SELECT " + operation_columns + " FROM " + operation_source + "WHERE o.id = ANY($1)", {oid::uuid_array}};
 
 const statement select_destination{
     "read_destination",
