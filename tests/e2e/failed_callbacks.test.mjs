@@ -194,7 +194,7 @@ test('a replay meets the same rules as any callback: stale, review, conflict, du
 test('what the body does not say is kept for the replay, and nothing that authenticates', async () => {
   const id = await accepted({ provider: 'p2' });
   const body = callbackBody(id, undefined, undefined);
-  const signed = recibo.request('p2', body, { headers: [['X-Event', 'brand-new'], ['Authorization', 'Bearer SECRET-ZZZ'], ['Cookie', 'sid=SECRET-YYY'], ['X-Api-Key', 'SECRET-XXX']] });
+  const signed = recibo.request('p2', body, { headers: [['X-Event', 'brand-new'], ['Authorization', 'Bearer SECRET-ZZZ'], ['Cookie', 'sid=SECRET-YYY'], ['X-Api-Key', 'SECRET-WWW']] });
   const answer = await recibo.raw({ ...signed, target: `${signed.target}?delivery=d-1&access_token=SECRET-WWW` });
   assert.equal(answer.json.disposition, 'unmapped', answer.text);
   const [{ head }] = await recibo.sql('SELECT head FROM recibo.failed_callbacks WHERE delivery = $1', [answer.json.delivery_id]);
