@@ -35,7 +35,7 @@ TEST_F(Operations, AcceptingShowsTheOperationAsItIsThenRead) {
   EXPECT_EQ(made.at("amount"), "19.90");
   EXPECT_EQ(made.at("result"), "null");
   EXPECT_EQ(made.at("last_stage"), "accepted");
-  EXPECT_EQ(made.at("items_summary"), R"({"by_state":{"accepted":2},"total":2})");
+  EXPECT_EQ(made.at("items_summary"), R"({"by_state":{"accepted":2},"needs_attention":0,"total":2})");
   EXPECT_EQ(made.at("items/1/item_id"), "i2");
   EXPECT_EQ(made.at("items/1/label"), "Accepted, waiting");
   EXPECT_EQ(made.at("reconciled"), "null");
