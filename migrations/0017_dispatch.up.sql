@@ -12,7 +12,7 @@ ALTER TABLE recibo.notifications
 COMMENT ON COLUMN recibo.notifications.reason IS 'The word for what became of the last attempt that failed.';
 COMMENT ON COLUMN recibo.notifications.reason_class IS 'theirs: the destination did not take it; ours: what we send or are configured with.';
 COMMENT ON COLUMN recibo.notifications.dead_at IS 'When it was given up.';
-COMMENT ON COLUMN recibo.notifications.attempts_before IS 'Attempts before the last replay: the schedule begins again behind them.';
+COMMENT ON COLUMN recibo.notifications.attempts_before IS 'Attempts that the schedule does not count: those before the last replay, and those that were given back unsent.';
 CREATE UNIQUE INDEX notifications_id ON recibo.notifications (id);
 CREATE INDEX notifications_due ON recibo.notifications (destination, (coalesce(next_attempt_at, created_at))) WHERE status = 'pending';
 CREATE INDEX notifications_stopped ON recibo.notifications (destination, operation, sequence) WHERE status IN ('held', 'dead');

@@ -19,6 +19,8 @@ using next = storage::attempt_outcome::next;
 constexpr milliseconds round_every = 200ms, look_every = 1s, sweep_every = 10s, database_limit = 5s;
 // Attempts that are answered by a pause come again as soon as it ends.
 constexpr auto after_pause = 1s;
+// What was given back is not claimed again at once: whatever was in the way is hardly gone.
+constexpr auto after_return = 1s;
 // An answer beyond it is cut: only its status counts.
 constexpr std::size_t answer_most = 4 << 10;
 
@@ -27,6 +29,11 @@ constexpr auto due_margin = 60s;
 
 sys_micros oldest(const std::vector<storage::claimed_notification>& all) {
   return std::min_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.due_at < b.due_at; })->due_at;
+}
+
+// Longer than an attempt may take, so that it runs out only when its holder has.
+milliseconds lease_for(const config::settings& settings, const config::destination& to) {
+  return std::max<milliseconds>(settings.outbox.lease, to.timeout + 5s);
 }
 
 storage::attempt_outcome outcome_for(const storage::claimed_notification& n) {
@@ -70,7 +77,8 @@ awaitable<bool> lane::round() {
   const auto now = steady_clock::now();
   if (in_flight_ > 0 && now - beat_ > settings->outbox.lease / 3) {
     beat_ = now;
-    co_await storage::extend_leases(parts_.pool, name_, by_, settings->outbox.lease, now + database_limit);
+    const auto lease = lease_for(*settings, to->second);
+    co_await storage::extend_leases(parts_.pool, name_, by_, lease, now + database_limit);
   }
   const bool open = co_await look(to->second);
   if (!open) co_return false;
@@ -104,7 +112,7 @@ awaitable<bool> lane::claim(settings_ptr settings) {
   what.by = by_;
   what.hold = to.on_dead == config::on_dead::hold;
   what.due_since = due_since_;
-  what.lease = std::max<milliseconds>(settings->outbox.lease, to.timeout + 5s);
+  what.lease = lease_for(*settings, to);
   const auto until = steady_clock::now() + database_limit;
   probing_ = row_.breaker != "closed";
   if (probing_) {
@@ -244,6 +252,7 @@ awaitable<void> lane::deliver(settings_ptr settings, parcel one) {
 void lane::give_back(const storage::claimed_notification& one) {
   auto outcome = outcome_for(one);
   outcome.what = next::returned;
+  outcome.wait = after_return;
   outcome.reason = "returned";
   done_.push_back(std::move(outcome));
 }

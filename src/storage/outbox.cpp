@@ -55,13 +55,15 @@ const statement settle{
     "UPDATE recibo.notifications n SET status = m.status, lease_until = NULL, leased_by = NULL, "
     "delivered_at = CASE WHEN m.status = 'delivered' THEN now() END, dead_at = CASE WHEN m.status = 'dead' THEN now() END, "
     "next_attempt_at = CASE WHEN m.wait_ms > 0 THEN now() + m.wait_ms * interval '1 millisecond' END, "
+    "attempts_before = n.attempts_before + (CASE WHEN m.sent THEN 0 ELSE 1 END), "
     "reason = CASE WHEN m.status = 'delivered' THEN NULL ELSE m.reason END, "
     "reason_class = CASE WHEN m.status = 'delivered' THEN NULL ELSE m.reason_class END "
-    "FROM unnest($3, $4, $5, $6, $7, $8, $9) AS m(operation, sequence, attempt, status, wait_ms, reason, reason_class) "
+    "FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) AS m(operation, sequence, attempt, status, wait_ms, reason, reason_class, "
+    "sent) "
     "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1 AND n.leased_by = $2 "
     "AND n.attempts = m.attempt",
     {oid::text, oid::uuid, oid::uuid_array, oid::int4_array, oid::int4_array, oid::text_array, oid::int8_array, oid::text_array,
-     oid::text_array}};
+     oid::text_array, oid::boolean_array}};
 
 const statement insert_attempts{
     "insert_notification_attempts",
@@ -199,7 +201,7 @@ awaitable<result<void>> extend_leases(postgres::pool& pool, std::string destinat
 awaitable<result<void>> record_attempts(postgres::pool& pool, std::string destination, dispatcher_id by,
                                         const std::vector<attempt_outcome>& all, deadline until) {
   binary_array operations(oid::uuid), sequences(oid::int4), attempts(oid::int4), statuses(oid::text), waits(oid::int8),
-      reasons(oid::text), classes(oid::text);
+      reasons(oid::text), classes(oid::text), sent(oid::boolean);
   binary_array ids(oid::uuid), numbers(oid::int4), durations(oid::int4), answers(oid::int4), outcomes(oid::text),
       excerpts(oid::text);
   bool tried = false;
@@ -211,6 +213,7 @@ awaitable<result<void>> record_attempts(postgres::pool& pool, std::string destin
     waits.add_int8(one.wait.count());
     reasons.add(one.reason);
     classes.add(one.theirs ? "theirs" : "ours");
+    sent.add_bool(one.what != attempt_outcome::next::returned);
     if (one.what == attempt_outcome::next::returned) continue;
     tried = true;
     ids.add(one.id.binary());
@@ -228,6 +231,7 @@ awaitable<result<void>> record_attempts(postgres::pool& pool, std::string destin
   parameters settled;
   settled.text(destination).uuid(by).array(std::move(operations)).array(std::move(sequences)).array(std::move(attempts));
   settled.array(std::move(statuses)).array(std::move(waits)).array(std::move(reasons)).array(std::move(classes));
+  settled.array(std::move(sent));
   work.add(settle, std::move(settled));
   if (tried) {
     parameters seen;

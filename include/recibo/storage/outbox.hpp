@@ -65,7 +65,7 @@ struct attempt_outcome {
     delivered,
     retry,  // after `wait`
     dead,
-    returned,  // nothing was sent, or nothing is known: due at once
+    returned,  // nothing was sent, or it was cut off by us: due after `wait`, and none of the attempts that the schedule has
   };
   notification_id id;
   operation_id operation;
