@@ -53,7 +53,7 @@ void write_review(json_writer& out, const storage::review_view& v, const transit
   if (open) out.text("assign").text("resolve");
   out.end_array();
   out.key("allowed_events").begin_array();
-  if (open && table != nullptr) {
+  if (open && table != nullptr && !v.item_id) {  // an event moves the operation
     storage::operation_view o;
     o.state = v.present_state;
     for (const auto e : evidence::allowed_events(o, *table, evidence::audience::operators)) out.text(e);

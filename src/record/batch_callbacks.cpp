@@ -134,14 +134,15 @@ bool batch::teaches(const callback& c, operation_in_hand& o) {
 void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v, const storage::parked_row* waited) {
   auto* o = &known;
   v.is = verdict::kind::decided;
+  auto* const claim = claim_of(c, *o);
   const bool all_understood = group_ ? !any_part_failed_ : !has_failed_items(c.items);
   if (found_.any_failed && !waited && !c.replay && all_understood) {
     // The same bytes may have failed before: they are understood now.
     auto& failed = found_.failed[{c.provider->name, c.body_digest}];
-    if (!std::exchange(failed.closed, true)) writes_.resent_failed.add(c.provider->name, c.body_digest, c.id, at_);
+    if (!std::exchange(failed.closed, true))
+      writes_.resent_failed.add(c.provider->name, c.body_digest, c.id, at_, claim != nullptr);
   }
 
-  auto* const claim = claim_of(c, *o);
   if (claim && claim->key != c.key && !waited) {
     // What was signed is on record under another key, which anybody could write: it is that callback again.
     callback again = c;

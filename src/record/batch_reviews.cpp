@@ -113,6 +113,10 @@ void batch::decide_review_action(const review_action& a, verdict& v) {
   std::optional<std::int32_t> transition;
   if (!a.event.empty()) {
     if (!o) return refuse(v, permanent::illegal_transition, "there is no operation yet that an event could move");
+    // An event moves the operation: raised here it would move what the review is not about.
+    if (r->of_item)
+      return refuse(v, permanent::illegal_transition,
+                    "this review is about an item: raise the item's event by its item_id, and resolve the review without one");
     const auto move = permitted_move(*o, *a.settings, nullptr, a.event, transition::actor_kind::operator_, !a.evidence.empty());
     if (!move) {
       v.is = verdict::kind::refused;
@@ -124,7 +128,7 @@ void batch::decide_review_action(const review_action& a, verdict& v) {
     said.actor = a.actor;
     said.reason = a.reason;
     said.evidence = a.evidence;
-    raise(*o, *a.settings, nullptr, **move, std::move(said));
+    raise(*o, *a.settings, nullptr, **move, said);
     transition = o->row.sequence;
   }
   record_action(a, o, *r, transition);

@@ -140,7 +140,7 @@ void park::decide_replay(const callback& c, verdict& v, sys_micros at) {
 
 void park::close_resent(const callback& c, const outcome& decided, bool all_understood, sys_micros at) {
   if (!any_failed_ || !all_understood || decided.disposition == disposition::unknown_operation) return;
-  resent_failed_.add(c.provider->name, c.body_digest, c.id, at);
+  resent_failed_.add(c.provider->name, c.body_digest, c.id, at, false);
 }
 
 void park::decide_group(const callback_group& g, std::size_t& at_wanted, verdict& v, sys_micros at) {

@@ -11,7 +11,6 @@ namespace oid = postgres::oid;
 using boost::asio::awaitable;
 using postgres::deadline;
 using postgres::parameters;
-using postgres::rows;
 using postgres::statement;
 
 const statement insert_replays{
@@ -36,12 +35,13 @@ const statement try_failed{
 
 const statement close_resent{
     "close_resent",
-    "WITH gone AS (DELETE FROM recibo.failed_callbacks f USING unnest($1, $2, $3, $4, $5) AS w(id, provider, body_digest, "
-    "resent_as, at) WHERE f.provider = w.provider AND f.body_digest = w.body_digest "
+    "WITH gone AS (DELETE FROM recibo.failed_callbacks f USING unnest($1, $2, $3, $4, $5, $6) AS w(id, provider, body_digest, "
+    "resent_as, at, repeats) WHERE f.provider = w.provider AND f.body_digest = w.body_digest "
+    "AND NOT (w.repeats AND starts_with(f.reason, 'item_')) "
     "RETURNING w.id AS row, f.id, f.provider, f.delivery, w.resent_as, w.at) "
     "INSERT INTO recibo.replays (id, failed_callback, provider, delivery, action, at, actor, closes, resent_as) "
     "SELECT g.row, g.id, g.provider, g.delivery, 'resent', g.at, g.provider, true, g.resent_as FROM gone g",
-    {oid::uuid_array, oid::text_array, oid::bytea_array, oid::uuid_array, oid::timestamptz_array}};
+    {oid::uuid_array, oid::text_array, oid::bytea_array, oid::uuid_array, oid::timestamptz_array, oid::boolean_array}};
 
 const statement select_material{
     "read_failed_material",
@@ -112,13 +112,15 @@ void tried_failed::add(failed_callback_id id, sys_micros at, std::string_view di
 }
 
 resent_failed::resent_failed() : rows(close_resent) {}
-void resent_failed::add(std::string_view provider, const sha256_digest& body_digest, delivery_id resent_as, sys_micros at) {
+void resent_failed::add(std::string_view provider, const sha256_digest& body_digest, delivery_id resent_as, sys_micros at,
+                        bool repeats) {
   const auto id = make_id<replay_id>(at);
   rows.next().add(id.binary());
   rows.next().add(provider);
   rows.next().add(binary(body_digest));
   rows.next().add(resent_as.binary());
   rows.next().add_time(at);
+  rows.next().add_bool(repeats);
 }
 
 awaitable<result<std::optional<failed_material>>> read_failed_material(postgres::pool& pool, failed_callback_id id,

@@ -45,7 +45,7 @@ const statement lock_reviews{
     "lock_reviews",
     "SELECT v.id, v.operation, v.kind, v.digest, v.key, v.status = 'open', v.assigned_to, v.resolved_by, v.resolution, v.reason, "
     "(SELECT t.event FROM recibo.review_actions a JOIN recibo.transitions t ON t.operation = a.operation AND t.sequence = "
-    "a.transition WHERE a.review = v.id AND a.action = 'resolved') "
+    "a.transition WHERE a.review = v.id AND a.action = 'resolved'), v.item_id IS NOT NULL "
     "FROM recibo.reviews v WHERE v.id = ANY($1) ORDER BY v.id FOR NO KEY UPDATE OF v",
     {oid::uuid_array}};
 
@@ -172,6 +172,7 @@ std::vector<acted_review> read_acted_reviews(const rows& from) {
     v.resolution = from.text_or_null(i, 8);
     v.reason = from.text_or_null(i, 9);
     v.event = from.text_or_null(i, 10);
+    v.of_item = from.boolean(i, 11);
   }
   return out;
 }

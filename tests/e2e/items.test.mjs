@@ -155,6 +155,29 @@ test('an item that nobody registered is for a person, and the others are applied
   assert.deepEqual([answer.json.disposition, told(answer)], ['partial', [['a', 'applied', 'processing'], ['zz', 'review', undefined]]]);
   const [review] = (await recibo.list('/v1/reviews?status=open')).filter((r) => r.request_id === id);
   assert.deepEqual([review.kind, review.item_id], ['unknown_item', 'zz']);
+  // An event would move the operation, which the review is not about.
+  const resolve = (body) => recibo.api('POST', `/v1/reviews/${review.review_id}/resolve`, { token: 'ops', body: { resolution: 'theirs', reason: 'not ours', ...body } });
+  const wrong = await resolve({ event: 'correct', evidence: 'statement of October' });
+  assert.deepEqual([wrong.status, wrong.json.code], [409, 'illegal_transition'], wrong.text);
+  assert.match(wrong.json.detail, /about an item/);
+  assert.deepEqual(review.allowed_events, []);
+  const right = await resolve({});
+  assert.deepEqual([right.status, right.json.status], [200, 'resolved'], right.text);
+});
+
+test('a resend of what was applied in part moves nothing, and its failed callback stays open', async () => {
+  const id = freshId();
+  await withItems(id, 'batch', ['a', 'b']);
+  const body = say(id, '1', [{ id: 'a', status: 'succeeded' }, { id: 'b', status: 'paid-out' }]);
+  const first = await send('batch', body);
+  assert.equal(first.json.disposition, 'partial', first.text);
+  recibo.config.providers.batch.events = { ...recibo.config.providers.batch.events, 'paid-out': 'complete' };
+  recibo.write();
+  assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
+  const again = await send('batch', body);
+  assert.deepEqual([again.status, again.replayed], [200, true], again.text);
+  assert.deepEqual(await states(id), { a: 'completed', b: 'accepted' });
+  assert.equal((await recibo.list('/v1/failed-callbacks')).filter((f) => f.request_id === id).length, 1, 'what was not applied is not forgotten');
 });
 
 test('elements that cannot be read say so by their place, and are no harm to the others', async () => {

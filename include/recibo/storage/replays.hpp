@@ -52,11 +52,12 @@ struct tried_failed {
   void add(failed_callback_id id, sys_micros at, std::string_view disposition, std::string_view reason, std::string_view detail);
 };
 // Failed callbacks whose provider sent the same bytes again, and they were understood: closed, on record. Those that do not
-// exist are no error.
+// exist are no error. `repeats`: their key is used, so that they moved nothing this time; a row about items that were left out
+// then stays open.
 struct resent_failed {
   bulk rows;
   resent_failed();
-  void add(std::string_view provider, const sha256_digest& body_digest, delivery_id resent_as, sys_micros at);
+  void add(std::string_view provider, const sha256_digest& body_digest, delivery_id resent_as, sys_micros at, bool repeats);
 };
 
 // What a replay reads of a failed callback. `body` is nullopt where it has been purged.

@@ -68,6 +68,7 @@ struct acted_review {
   sha256_digest digest{};
   std::string key;
   bool open = true;
+  bool of_item = false;  // about an item, not about the operation as a whole
   // Of its resolution; `event` is what was raised with it.
   std::optional<std::string> assigned_to, resolved_by, resolution, reason, event;
 };
