@@ -22,7 +22,8 @@ bool before_in_utf16(std::string_view a, std::string_view b) noexcept {
   if (x == a.end() || y == b.end()) return x == a.end() && y != b.end();
   const auto rank = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
-    return byte == 0xee || byte == 0xef ? byte + 0x10 : byte;
+    // Behind every other byte, also those that are no UTF-8: two bytes of one rank would be an order that contradicts itself.
+    return byte == 0xee || byte == 0xef ? byte + 0x100 : byte + 0;
   };
   return rank(*x) < rank(*y);
 }

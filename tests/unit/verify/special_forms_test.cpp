@@ -42,5 +42,22 @@ TEST(SpecialForms, TwilioSortsByCodeUnits) {
   EXPECT_EQ(verdict(verify(twilio, message, make_keys(twilio, {"token"}), at_unix(b0_time))), "valid");
 }
 
+// Anybody may send bytes that are no UTF-8: they have one order among the others, too.
+TEST(SpecialForms, TwilioSortsWhatIsNoUtf8) {
+  const scheme& twilio = presets().at("twilio");
+  const std::string url = "https://hooks.example.com/in/twilio";
+  const std::string body = "%EEc=3&%FEb=2&%EEa=1&%FFd=4";
+  const std::string signed_text = url +
+                                  "\xFE"
+                                  "b2\xFF"
+                                  "d4\xEE"
+                                  "a1\xEE"
+                                  "c3";
+  const headers sent{{"Content-Type", "application/x-www-form-urlencoded"},
+                     {"X-Twilio-Signature", to_base64(keyed_hash(hash_name::sha1, "token", signed_text))}};
+  const signed_message message{"POST", url, "", sent, body};
+  EXPECT_EQ(verdict(verify(twilio, message, make_keys(twilio, {"token"}), at_unix(b0_time))), "valid");
+}
+
 }  // namespace
 }  // namespace recibo::verify
