@@ -28,6 +28,15 @@ void check_handshake_secrets(reading& r, const field& f, const provider& of, han
     r.error(f.at, "handshake: braintree needs secrets of the form public_key|private_key");
 }
 
+// It answers anybody with the HMAC of a word of his choice. Over the body alone such a word is refused as a callback
+// (receive/handshakes); in content of more parts the word could stand for several of them.
+void check_signs_the_body_alone(reading& r, const field& f, const verify::scheme& how) {
+  if (how.kind != verify::scheme_kind::hmac) return;
+  const auto* only = how.content.size() == 1 ? &how.content.front() : nullptr;
+  if (only && only->what == verify::content_part::source::body && only->before.empty() && only->after.empty()) return;
+  r.error(f.at, "handshake: x-twitter gives the HMAC of any word to anybody, so the signature has to be over {body} alone");
+}
+
 }  // namespace
 
 void read_handshake(reading& r, const field& f, const verify::scheme* scheme, provider& out) {
@@ -57,6 +66,7 @@ void read_handshake(reading& r, const field& f, const verify::scheme* scheme, pr
     r.error(s.key_at("token"), "token: the handshake " + name + " has none");
   }
   if (scheme != nullptr && wants_secret(read.kind)) check_handshake_secrets(r, f, out, read.kind);
+  if (scheme != nullptr && read.kind == handshake_kind::x_twitter) check_signs_the_body_alone(r, f, *scheme);
   out.handshake = std::move(read);
 }
 

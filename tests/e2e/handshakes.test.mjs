@@ -25,7 +25,7 @@ const stage = await Stage.begin({
       two: own({ type: 'braintree' }, ['public-1|private-1']),
       slacked: preset('slack'), zoomed: preset('zoom'), twitched: preset('twitch'), xeroed: preset('xero'), dropped: preset('dropbox'),
       shop: { ...preset('woocommerce') }, chat: preset('intercom'), closed: { ...preset('dropbox'), handshake: 'none' },
-      graph: own({ type: 'microsoft-graph' }), okta: own({ type: 'okta' }), circle: own({ type: 'circle' }), crc: own({ type: 'x-twitter' }),
+      graph: own({ type: 'microsoft-graph' }), okta: own({ type: 'okta' }), circle: own({ type: 'circle' }), crc: { ...own({ type: 'x-twitter' }), verify: { scheme: 'hmac', algorithm: 'sha256', signature: { header: 'X-Signature', prefix: 'sha256=', encoding: 'hex' }, signed: '{body}', secrets: [secret] } },
       asana: own({ type: 'asana' }), discord: own({ type: 'discord' }),
     });
     return config;
