@@ -120,7 +120,7 @@ boost::asio::awaitable<http::response> callbacks::handle(http::request& whole) {
     result<verify::callback_identity> read = error(permanent::signature_missing, "this is no operation's callback URL");
     if (!to.token.empty())
       read = verify::verify_callback_token(settings->callback_urls.keys, from.name, to.token, parts_.clock());
-    if (!read) co_return refuse_signature(read.error(), whole, from);
+    if (!read) co_return refuse_told(verify::cause::callback_url, read.error(), whole, from);
     meant = std::move(*read);
   }
   if (asks) {
@@ -188,7 +188,7 @@ boost::asio::awaitable<std::optional<verify::fetched_key>> callbacks::fetch_key(
   auto needed = verify::which_key(from.verify, signed_part, from.keys, parts_.clock());
   if (!needed) {
     refusal = needed.error().code == permanent::signature_mismatch
-                  ? refuse_key(needed.error(), whole, from)
+                  ? refuse_told(verify::cause::key_unknown, needed.error(), whole, from)
                   : refuse_signature(needed.error(), whole, *settings, from, signed_part);
     co_return std::nullopt;
   }
@@ -200,7 +200,8 @@ boost::asio::awaitable<std::optional<verify::fetched_key>> callbacks::fetch_key(
   }
   if (got) co_return std::move(*got);
   const known_ids known{{}, {}, whole.trace_id};
-  refusal = got.error().is_permanent() ? refuse_key(got.error(), whole, from) : refuse_record(got.error(), known, from);
+  refusal = got.error().is_permanent() ? refuse_told(verify::cause::key_unknown, got.error(), whole, from)
+                                       : refuse_record(got.error(), known, from);
   co_return std::nullopt;
 }
 
@@ -307,15 +308,16 @@ http::response callbacks::shake(http::response told, const http::request& whole,
 http::response callbacks::refuse_signature(const error& why, const http::request& whole, const config::settings& settings,
                                            const config::provider& from, const verify::signed_message& signed_part) {
   if (parts_.refused) parts_.refused->add(settings, from, signed_part, why, whole, parts_.clock(), steady::now());
-  return refuse_signature(why, whole, from);
+  return unauthenticated(why, whole, from);
 }
 
-http::response callbacks::refuse_key(const error& why, const http::request& whole, const config::provider& from) {
-  if (parts_.refused) parts_.refused->add_unknown_key(from, why, whole, parts_.clock());
-  return refuse_signature(why, whole, from);
+http::response callbacks::refuse_told(verify::cause cause, const error& why, const http::request& whole,
+                                      const config::provider& from) {
+  if (parts_.refused) parts_.refused->add_told(from, cause, why, whole, parts_.clock());
+  return unauthenticated(why, whole, from);
 }
 
-http::response callbacks::refuse_signature(const error& why, const http::request& whole, const config::provider& from) {
+http::response callbacks::unauthenticated(const error& why, const http::request& whole, const config::provider& from) {
   const std::string_view reason = code_word(why.code);
   parts_.counts->signature_failure(from.name, reason);
   const bool in_doubt = is_about_time(why) && parts_.health->clock_in_doubt();

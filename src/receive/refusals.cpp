@@ -43,11 +43,13 @@ void refusals::add(const config::settings& settings, const config::provider& fro
   note(from, std::move(made), whole, at);
 }
 
-void refusals::add_unknown_key(const config::provider& from, const error& why, const http::request& whole, sys_micros at) {
+void refusals::add_told(const config::provider& from, verify::cause cause, const error& why, const http::request& whole,
+                        sys_micros at) {
   refusal_entry made;
   made.reason = code_word(why.code);
-  made.cause = verify::to_string(verify::cause::key_unknown);
-  made.explanation = "There is no key to verify it with: " + why.detail + ".";
+  made.cause = verify::to_string(cause);
+  made.explanation = why.detail + '.';
+  if (cause == verify::cause::key_unknown) made.explanation = "There is no key to verify it with: " + made.explanation;
   note(from, std::move(made), whole, at);
 }
 

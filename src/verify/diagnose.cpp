@@ -39,6 +39,7 @@ std::string_view advice(cause why) {
     case cause::content_missing:
     case cause::secret_of_nobody:
     case cause::key_unknown:
+    case cause::callback_url:
     case cause::not_examined: break;
   }
   return {};
@@ -226,6 +227,7 @@ std::string_view to_string(cause c) noexcept {
     case cause::other_scheme: return "other_scheme";
     case cause::secret_of_nobody: return "secret_of_nobody";
     case cause::key_unknown: return "key_unknown";
+    case cause::callback_url: return "callback_url";
     case cause::not_examined: return "not_examined";
   }
   return "";

@@ -143,6 +143,9 @@ test('whatever is wrong with the URL, the answer is the 401 of a wrong signature
     bodies.add(answer.text.replace(/"trace_id":"[^"]*"/, ''));
   }
   assert.equal(bodies.size, 1, [...bodies].join('\n'));
+  const [latest] = await recibo.list('/v1/providers/letters/refusals', { token: 'viewer' });
+  assert.equal(latest.cause, 'callback_url', 'who runs it is told why');
+  assert.equal(JSON.stringify(latest).includes(token.slice(4, 20)), false, 'and never the token');
   assert.deepEqual(await recibo.everything(), before);
   assert.equal((await post(`/callbacks/p1/${token}`, '{}')).status, 404, 'a provider without such URLs has nothing there');
   assert.equal((await post(`${one.target}/more`, '{}')).status, 404);

@@ -30,8 +30,9 @@ struct composition {
 };
 
 // A POST (a GET, where the provider's own callback URLs take nothing else) with its query, headers and body, signed with the
-// first secret that is valid at `at`. permanent::wrong_usage   two sources that cannot both be written, a value without a source,
-// or no valid secret permanent::…             what verify::sign refuses
+// first secret that is valid at `at`.
+// permanent::wrong_usage   two sources that cannot both be written, a value without a source, or no valid secret
+// permanent::…             what verify::sign refuses
 result<http::request> compose(const config::provider& how, const composition& what, sys_micros at);
 
 }  // namespace recibo::receive

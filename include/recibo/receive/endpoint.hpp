@@ -96,9 +96,10 @@ class callbacks : public http::service {
   };
   // A handshake's answer, counted and logged.
   http::response shake(http::response told, const http::request& whole, const config::provider& from);
-  http::response refuse_signature(const error& why, const http::request& whole, const config::provider& from);
-  // These remember it for whoever asks why, too. The key that it names is none.
-  http::response refuse_key(const error& why, const http::request& whole, const config::provider& from);
+  // 401, counted and logged.
+  http::response unauthenticated(const error& why, const http::request& whole, const config::provider& from);
+  // The same, and remembered for whoever asks why: what is told by `why` alone, and what has to be looked into.
+  http::response refuse_told(verify::cause cause, const error& why, const http::request& whole, const config::provider& from);
   http::response refuse_signature(const error& why, const http::request& whole, const config::settings& settings,
                                   const config::provider& from, const verify::signed_message& signed_part);
   http::response refuse_record(const error& why, const known_ids& known, const config::provider& from);

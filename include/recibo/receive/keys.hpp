@@ -2,7 +2,8 @@
 // AWS SNS and PayPal by their URL, the keys of Plaid and Circle by their ID. What a request needs is said by
 // verify::which_key(), what came back is judged by verify::read_fetched_key(); here it is fetched, kept and bounded:
 // one fetch of a key at a time, few new ones a minute (key_budget.hpp), and a failure is remembered, so that whoever invents IDs
-// drives little traffic to the provider and shuts out nobody whose key is known, or new and in earnest.
+// drives little traffic to the provider and shuts out nobody whose key is kept. A key that is not kept waits for one of the
+// budgets: who repeats each of his inventions, for as long as he does, can make that wait long after a restart (503).
 #pragma once
 
 #include "recibo/config/settings.hpp"

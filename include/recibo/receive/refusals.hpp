@@ -39,8 +39,8 @@ class refusals {
   void add(const config::settings& settings, const config::provider& from, const verify::signed_message& message,
            const error& why, const http::request& whole, sys_micros at, std::chrono::steady_clock::time_point now);
 
-  // The key that a request names is none: `why` is all there is to say.
-  void add_unknown_key(const config::provider& from, const error& why, const http::request& whole, sys_micros at);
+  // What needs no look: the key that a request names is none, or its URL is no operation's. `why` is all there is to say.
+  void add_told(const config::provider& from, verify::cause cause, const error& why, const http::request& whole, sys_micros at);
 
   // Newest first; empty for a provider that refused nothing.
   std::vector<refusal_entry> latest(std::string_view provider) const;

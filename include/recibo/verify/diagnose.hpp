@@ -37,6 +37,7 @@ enum class cause {
   other_scheme,       // it verifies by another preset, or another hash
   secret_of_nobody,   // nothing that is known here made it: another secret, or a body changed beyond recognition
   key_unknown,        // the request names a key that is not the provider's, or that the provider does not know
+  callback_url,       // its URL is no operation's: a wrong or expired token, or none
   not_examined,       // the search was bounded away
 };
 std::string_view to_string(cause c) noexcept;

@@ -2,6 +2,7 @@
 #include "support.hpp"
 
 #include "recibo/receive/endpoint.hpp"
+#include "unit/verify/vector_support.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -55,6 +56,11 @@ class Endpoint : public ::testing::Test {
     p.fetch = [this](const config::provider&, std::string url, std::chrono::steady_clock::time_point until) {
       return fetch(std::move(url), until);
     };
+    p.keys = [this](std::shared_ptr<const config::settings>, const config::provider&, verify::needed_key, std::string,
+                    std::chrono::steady_clock::time_point) { return key(); };
+    p.vouch = [this](std::string_view provider, std::string_view peer) {
+      vouched_.push_back(std::string(provider) + ' ' + std::string(peer));
+    };
     endpoint_.emplace(std::move(p));
   }
 
@@ -84,6 +90,8 @@ class Endpoint : public ::testing::Test {
     if (fetch_status_ == 0) co_return error(transient::deadline_passed);
     co_return fetch_status_;
   }
+
+  boost::asio::awaitable<result<verify::fetched_key>> key() { co_return key_.value(); }
 
   // As the session does: the head first, then the whole.
   http::response send(http::request from) {
@@ -118,6 +126,8 @@ class Endpoint : public ::testing::Test {
   std::optional<error> fails_;
   std::vector<std::string> fetched_;
   int fetch_status_ = 200;
+  std::optional<verify::fetched_key> key_;
+  std::vector<std::string> vouched_;
   std::optional<callbacks> endpoint_;
 };
 
@@ -410,6 +420,27 @@ TEST_F(Endpoint, ASubscriptionIsConfirmedBeforeItIsAnswered) {
   EXPECT_TRUE(fetched_.empty());
   ASSERT_EQ(recorded_.size(), 1u);
   EXPECT_EQ(fault(recorded_.front()), "malformed_field");
+}
+
+// New keys that are named from there are not taken for inventions (key_budget.hpp): so only what verified may say it.
+TEST_F(Endpoint, AFetchedKeyThatVerifiesVouchesForTheSender) {
+  const auto signed_one = verify::testing::load_vector("paypal/valid");
+  configure([&](config::provider& p) {
+    p.verify = signed_one.how;
+    p.keys = signed_one.keys;
+    p.public_url = signed_one.url;
+  });
+  key_ = signed_one.fetched;
+  clock_ = signed_one.now;
+  http::request from = post(signed_one.body);
+  from.peer = "192.0.2.7";
+  from.headers.insert(from.headers.end(), signed_one.sent.begin(), signed_one.sent.end());
+  http::request forged = from;
+  forged.body += ' ';
+  EXPECT_EQ(send(forged).status, 401);
+  EXPECT_TRUE(vouched_.empty());
+  EXPECT_NE(send(from).status, 401);
+  EXPECT_EQ(vouched_, std::vector<std::string>{"p1 192.0.2.7"});
 }
 
 TEST_F(Endpoint, SchemesThatSignTheUrlUseTheConfiguredOne) {
