@@ -1,4 +1,5 @@
-// Strict JSON: the tree and the reader by pointers accept the same documents and read the same values; one canonical text.
+// Strict JSON: the tree and the reader by pointers accept the same documents, but for numbers beyond a double, which only
+// the tree takes; they read the same values; one canonical text.
 #include "fuzz.hpp"
 
 #include "recibo/core/json_value.hpp"
@@ -14,8 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::array<std::string_view, 4> pointers{"", "/a", "/a/0/b", "/~1x~0"};
   const auto tree = parse_json(text);
   const auto read = verify::read_json(text, pointers);
-  fuzz::must(tree.has_value() == !read.broken.has_value(), "two readers accept the same documents");
-  if (!tree) return 0;
+  const bool too_large = read.broken && read.broken->detail == "a number is too large";
+  fuzz::must(too_large || tree.has_value() == !read.broken.has_value(), "two readers accept the same documents");
+  if (!tree || too_large) return 0;
   fuzz::must(is_utf8(text), "JSON is UTF-8");
   fuzz::must(read.values[0].has_value(), "the whole document is there");
   const json_value* a = tree->find("a");
