@@ -20,13 +20,13 @@ bool needs_restart(const config::settings& now, const config::settings& next) {
 api::reloaded reloader::reload(const std::string& actor) {
   // Looked at before it is read: what changes in between is noticed at the next look.
   if (origin_) read_ = seen_ = config::look_of(origin_->watched);
-  return take(config::load_file(file_), actor);
+  return take(config::load_file(file_, config::process_environment(), config::file_kinds::regular), actor);
 }
 
 void reloader::look_at_secrets() {
   // Who started us read the file, and kept the settings alone. What changed since then is taken here.
   if (!origin_) {
-    take_if_changed(config::load_file(file_));
+    take_if_changed(config::load_file(file_, config::process_environment(), config::file_kinds::regular));
     // What is refused now is refused once; the next reload brings an origin.
     if (!origin_) origin_ = std::make_shared<const config::origin>();
     return;

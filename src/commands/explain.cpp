@@ -27,6 +27,9 @@ struct request {
 // What the service would never take is no request of its own; the largest body that can be configured, and a head.
 constexpr std::size_t captured_max = 65 << 20;
 
+// Four times what `limits.header` may be: no service takes such a head, whatever it is configured to.
+constexpr std::size_t head_max = 256 << 10;
+
 std::optional<std::string> read_captured(const std::string& path, context& ctx) {
   file_reading read = read_file(path, captured_max, true);
   if (read) return std::move(read.bytes);
@@ -84,6 +87,10 @@ std::optional<request> read_request(const captured_request& asked, context& ctx)
   if (!text) return std::nullopt;
   request out;
   std::string_view rest = *text;
+  if (const std::size_t end = std::min(text->find("\n\n"), text->find("\n\r\n")); std::min(end, text->size()) > head_max) {
+    *ctx.err << "recibo verify: " << named << ": the head is longer than 256 KiB, which no service takes\n";
+    return std::nullopt;
+  }
   if (!take_head(rest, in_one, out)) {
     *ctx.err << "recibo verify: " << named << (in_one ? " holds no HTTP request" : " holds no headers") << '\n';
     return std::nullopt;

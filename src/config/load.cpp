@@ -117,9 +117,9 @@ loaded load_again(const std::string& name, const origin& in_force, const environ
   return load_text(name, in_force.text.reveal(), in_force.folder, env);
 }
 
-loaded load_file(const std::filesystem::path& path, const environment& env) {
+loaded load_file(const std::filesystem::path& path, const environment& env, file_kinds kinds) {
   const std::string name = path.string();
-  const file_reading read = read_file(path, file_bytes_max, true);
+  const file_reading read = read_file(path, file_bytes_max, kinds == file_kinds::any);
   if (!read) return refused(name, "this file " + to_string(read.why, file_bytes_max));
   return load_text(name, read.bytes, path.parent_path(), env);
 }

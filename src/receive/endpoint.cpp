@@ -187,9 +187,7 @@ boost::asio::awaitable<std::optional<verify::fetched_key>> callbacks::fetch_key(
   const verify::signed_message signed_part{whole.method, url, whole.query, whole.headers, whole.body};
   auto needed = verify::which_key(from.verify, signed_part, from.keys, parts_.clock());
   if (!needed) {
-    refusal = needed.error().code == permanent::signature_mismatch
-                  ? refuse_told(verify::cause::key_unknown, needed.error(), whole, from)
-                  : refuse_signature(needed.error(), whole, *settings, from, signed_part);
+    refusal = refuse_signature(needed.error(), whole, *settings, from, signed_part);
     co_return std::nullopt;
   }
   if (!*needed) co_return std::nullopt;

@@ -76,6 +76,10 @@ class batch final : public plan {
   storage::key_row* claim_of(const callback& c, operation_in_hand& o);
   // The conflict that the same signed bytes are already, where the signature does not cover the key; nullptr: none.
   review_in_hand* conflict_of(const callback& c, operation_in_hand& o);
+  // The other key under which what was signed came first; nullptr: it is new, or came under this one.
+  static const std::string* earlier_key(const callback& c, const operation_in_hand& o, const storage::key_row* claim);
+  // Keeps under which key this was signed, unless that is on record.
+  void remember_signed(const sha256_digest& digest, operation_in_hand& o, const std::string& key);
   // Whether its references may be learned: not from what merges nothing, a conflict or a repetition (K04). What a person
   // has to look at is authentic all the same: whose reference it is may be believed before what it says.
   bool teaches(const callback& c, operation_in_hand& o);

@@ -94,9 +94,25 @@ storage::key_row* batch::claim_of(const callback& c, operation_in_hand& o) {
     const auto same = [&](const auto& one) { return one.second.signed_digest == c.signed_digest; };
     const auto by_content = std::find_if(o.keys.begin(), o.keys.end(), same);
     if (by_content != o.keys.end()) return &by_content->second;
+    const auto seen = o.signed_as.find(*c.signed_digest);
+    const auto by_seen = seen == o.signed_as.end() ? o.keys.end() : o.keys.find(seen->second);
+    if (by_seen != o.keys.end()) return &by_seen->second;
   }
   const auto by_key = o.keys.find(c.key);
   return by_key == o.keys.end() ? nullptr : &by_key->second;
+}
+
+const std::string* batch::earlier_key(const callback& c, const operation_in_hand& o, const storage::key_row* claim) {
+  if (claim != nullptr && claim->key != c.key) return &claim->key;
+  // Where a key means one thing for all operations, the claim may be another one's.
+  const auto seen = c.signed_digest ? o.signed_as.find(*c.signed_digest) : o.signed_as.end();
+  return seen == o.signed_as.end() || seen->second == c.key ? nullptr : &seen->second;
+}
+
+void batch::remember_signed(const sha256_digest& digest, operation_in_hand& o, const std::string& key) {
+  const auto claim = o.keys.find(key);
+  if (claim != o.keys.end() && claim->second.signed_digest == digest) return;
+  if (o.signed_as.emplace(digest, key).second) writes_.new_signed_contents.add(o.row.id, digest, key, at_);
 }
 
 // What was signed was refused as a conflict before, under whatever key: that nobody has used this one changes nothing.
@@ -113,7 +129,9 @@ review_in_hand* batch::conflict_of(const callback& c, operation_in_hand& o) {
 transition::decision batch::judge(const callback& c, operation_in_hand& o) {
   std::optional<transition::claim> earlier;
   const auto* const claim = claim_of(c, o);
-  const bool conflicted = (claim == nullptr || claim->signed_digest != c.signed_digest) && conflict_of(c, o) != nullptr;
+  const bool refused_before = claim == nullptr && c.signed_digest && o.signed_as.contains(*c.signed_digest);
+  const bool conflicted =
+      refused_before || ((claim == nullptr || claim->signed_digest != c.signed_digest) && conflict_of(c, o) != nullptr);
   // Another operation's answer is never given, whatever the contents are.
   if (conflicted || (claim == nullptr && found_.foreign_claim(c, o.row.id) != nullptr)) {
     transition::decision again;
@@ -143,10 +161,10 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
       writes_.resent_failed.add(c.provider->name, c.body_digest, c.id, at_, claim != nullptr);
   }
 
-  if (claim && claim->key != c.key && !waited) {
+  if (const auto* const key = waited ? nullptr : earlier_key(c, *o, claim)) {
     // What was signed is on record under another key, which anybody could write: it is that callback again.
     callback again = c;
-    again.key = claim->key;
+    again.key = *key;
     return decide_known(again, known, v, nullptr);
   }
   const auto decided = judge(c, *o);
@@ -221,6 +239,7 @@ void batch::note(const callback& c, const transition::decision& d) {
 
 void batch::decide_duplicate(const callback& c, operation_in_hand& o, storage::key_row& claim, verdict& v,
                              const storage::parked_row* waited) {
+  if (c.signed_digest) remember_signed(*c.signed_digest, o, claim.key);
   // A replay is no repetition by the sender.
   if (!c.replay) {
     ++claim.duplicates;
@@ -253,7 +272,11 @@ void batch::decide_conflict(const callback& c, operation_in_hand& o, const stora
   // The same content again is the same conflict: a count, and the same answer (matrix of contract section 4).
   const auto by_key = found_.reviews.find({o.row.id, kind, c.content_digest, c.key});
   auto* known = by_key == found_.reviews.end() ? nullptr : &by_key->second;
-  if (auto* by_content = conflict_of(c, o)) known = by_content;
+  auto* const by_content = conflict_of(c, o);
+  if (by_content != nullptr) known = by_content;
+  // The first of equal conflicts is remembered with its review.
+  if (c.signed_digest && known != nullptr && by_content == nullptr)
+    remember_signed(*c.signed_digest, o, claim ? claim->key : c.key);
   if (known != nullptr) {
     if (!c.replay) ++known->times;
     v.outcome.delivery = known->row.delivery;
@@ -398,6 +421,7 @@ void batch::apply_parked(operation_in_hand& o, const std::shared_ptr<const confi
       }
       verdict ignored;
       decide_known(c, o, ignored, &p.row);
+      for (const auto& digest : p.row.signed_again) remember_signed(digest, o, c.key);
       // From the start again: what came under the learned reference may stand before what is next here.
       if (again) break;
     }

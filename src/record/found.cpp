@@ -146,6 +146,12 @@ void found::take(look what, const postgres::rows& from) {
     case look::signed_keys:
       for (auto& k : storage::read_keys(from)) key_rows_.push_back(std::move(k));
       break;
+    case look::signed_contents:
+      for (auto& row : storage::read_signed_contents(from)) {
+        const auto o = by_id_.find(row.operation);
+        if (o != by_id_.end()) o->second->signed_as.emplace(row.digest, std::move(row.key));
+      }
+      break;
     case look::provider_keys:
       for (auto& k : storage::read_keys(from)) {
         std::pair name{k.provider.value_or(""), k.key};

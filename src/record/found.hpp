@@ -40,6 +40,8 @@ struct operation_in_hand {
   bool blocked = false;
   const transition::workflow* table = nullptr;
   std::unordered_map<std::string, storage::key_row> keys;
+  // Under which key what was signed came first, beside what is in `keys`.
+  std::map<sha256_digest, std::string> signed_as;
   // What was registered, as corrections have left it: read where there are some, and for those who change it.
   std::optional<storage::intent_row> intent;
   // States of its items, for who changes its workflow; nullopt: not read.
@@ -189,6 +191,7 @@ class found {
     item_states,    // in which states items of an operation are
     alias_keys,     // idempotency keys, by operation
     signed_keys,    // idempotency keys, by what was signed
+    signed_contents,
     reviews,        // reviews of the same content, or the same signed bytes
     items,          // items that some work speaks of
     item_counts,    // how many items are in which state

@@ -185,6 +185,8 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   if (!signed_names_.empty()) {
     storage::append_find_signed_keys(to, signed_names_);
     next_look_.push_back(look::signed_keys);
+    storage::append_find_signed_contents(to, signed_names_);
+    next_look_.push_back(look::signed_contents);
   }
   if (!conflicts_.empty()) {
     storage::append_find_reviews(to, conflicts_);

@@ -205,13 +205,17 @@ bool park::is_full(const callback& c) const {
   });
 }
 
+bool park::was_signed(const storage::parked_row& p, const sha256_digest& digest) {
+  return p.signed_digest == digest || std::find(p.signed_again.begin(), p.signed_again.end(), digest) != p.signed_again.end();
+}
+
 park::waiting* park::known_as(const callback& c) {
   // What was signed comes first: the key beside it is anybody's to write, and may be that of another callback.
   if (c.signed_digest) {
     for (auto& [name, rows] : parked_) {
       if (name.first != c.provider->name) continue;
       for (auto& w : rows)
-        if (w.row.signed_digest == c.signed_digest && share_a_name(c, w.row)) return &w;
+        if (was_signed(w.row, *c.signed_digest) && share_a_name(c, w.row)) return &w;
     }
   }
   auto& rows = parked_[{c.provider->name, c.key}];
@@ -226,6 +230,10 @@ outcome park::decide_one(const callback& c, sys_micros at) {
   auto& rows = parked_[{c.provider->name, c.key}];
   out.request_id = c.request_id;
   if (auto* const same = known_as(c)) {
+    if (c.signed_digest && !was_signed(same->row, *c.signed_digest)) {
+      same->row.signed_again.push_back(*c.signed_digest);
+      new_signed_contents_.add(same->row.id, *c.signed_digest, same->row.key, at);
+    }
     if (c.replay) {
       record_replay(c, to_string(disposition::duplicate), at);
     } else {
@@ -335,6 +343,7 @@ void park::append_writes(storage::checked_pipeline& to) {
   std::move(new_replays_.rows).append_to(to);
   std::move(new_parked_.rows).append_to(to);
   std::move(new_parked_.identities).append_to(to);
+  std::move(new_signed_contents_.rows).append_to(to);
   std::move(repeated.rows).append_to(to);
 }
 

@@ -38,6 +38,8 @@ class park final : public plan {
   };
   // Whether the two may speak of one operation: they share a name.
   static bool share_a_name(const callback& c, const storage::parked_row& p);
+  // Whether this was signed of it, or of a repetition of it.
+  static bool was_signed(const storage::parked_row& p, const sha256_digest& digest);
   // What waits already and is this callback again: the same signed bytes, where the key is not signed, or key and content.
   waiting* known_as(const callback& c);
   void take_parked(std::vector<storage::parked_row> found);
@@ -91,6 +93,7 @@ class park final : public plan {
   bool any_failed_ = false;
 
   storage::new_parked new_parked_;
+  storage::new_signed_contents new_signed_contents_;
   storage::closed_failed closed_failed_;
   storage::tried_failed tried_failed_;
   storage::resent_failed resent_failed_;

@@ -46,6 +46,7 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   std::move(new_client_keys.rows).append_to(to);
   std::move(new_keys.rows).append_to(to);
   std::move(repetitions.rows).append_to(to);
+  std::move(new_signed_contents.rows).append_to(to);
   std::move(new_deliveries.rows).append_to(to);
   std::move(new_payloads.rows).append_to(to);
   std::move(new_transitions.rows).append_to(to);

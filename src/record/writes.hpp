@@ -27,6 +27,7 @@ struct writes {
   storage::new_keys new_keys;
   // Claimed keys that were repeated, by operation and key.
   std::map<std::pair<operation_id, std::string>, std::int32_t> repeated_keys;
+  storage::new_signed_contents new_signed_contents;
   storage::new_client_keys new_client_keys;
   storage::new_deliveries new_deliveries;
   storage::new_payloads new_payloads;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace recibo::storage {
 
@@ -21,6 +22,15 @@ inline sha256_digest digest_at(const postgres::rows& from, int row, int column) 
 
 inline std::optional<sha256_digest> digest_or_null(const postgres::rows& from, int row, int column) {
   return from.is_null(row, column) ? std::nullopt : std::optional(digest_at(from, row, column));
+}
+
+// Digests behind each other; none for NULL.
+inline std::vector<sha256_digest> digests_at(const postgres::rows& from, int row, int column) {
+  const auto bytes = from.text(row, column);
+  std::vector<sha256_digest> out(bytes.size() / sizeof(sha256_digest));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    std::copy_n(bytes.data() + i * out[i].size(), out[i].size(), reinterpret_cast<char*>(out[i].data()));
+  return out;
 }
 
 // An empty text is stored as NULL.

@@ -97,7 +97,11 @@ const statement find_operation_keys{"find_operation_keys",
 const statement find_signed_keys{"find_signed_keys",
                                  "SELECT " RECIBO_KEY_COLUMNS
                                  "FROM unnest($1, $2) AS w(operation, digest) "
-                                 "JOIN recibo.idempotency_keys k ON k.operation = w.operation AND k.signed_digest = w.digest",
+                                 "JOIN recibo.idempotency_keys k ON k.operation = w.operation AND k.signed_digest = w.digest "
+                                 "UNION ALL SELECT " RECIBO_KEY_COLUMNS
+                                 "FROM unnest($1, $2) AS w(operation, digest) "
+                                 "JOIN recibo.signed_contents s ON s.owner = w.operation AND s.signed_digest = w.digest "
+                                 "JOIN recibo.idempotency_keys k ON k.operation = s.owner AND k.key = s.key",
                                  {oid::uuid_array, oid::bytea_array}};
 
 const statement find_provider_keys{"find_provider_keys",

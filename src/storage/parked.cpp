@@ -22,7 +22,9 @@ const statement try_locks{
   "p.duplicates, p.signed_digest, p.account, p.items, p.payload, "                                                             \
   "(SELECT string_agg(x.identity, E'\\x1f') FROM recibo.parked_identities x WHERE x.parked = p.id AND x.kind = 'reference'), " \
   "p.replay, (SELECT y.failed_callback FROM recibo.replays y WHERE y.id = p.replay), "                                         \
-  "(SELECT y.actor FROM recibo.replays y WHERE y.id = p.replay), (SELECT y.reason FROM recibo.replays y WHERE y.id = p.replay) "
+  "(SELECT y.actor FROM recibo.replays y WHERE y.id = p.replay), (SELECT y.reason FROM recibo.replays y WHERE y.id = "         \
+  "p.replay), "                                                                                                                \
+  "(SELECT string_agg(s.signed_digest, '' ORDER BY s.signed_digest) FROM recibo.signed_contents s WHERE s.owner = p.id) "
 
 const statement find_parked{
     "find_parked",
@@ -40,11 +42,14 @@ const statement find_parked_keys{
     "AND i.key = w.key JOIN recibo.parked p ON p.id = i.parked ORDER BY p.id",
     {oid::text_array, oid::text_array, oid::text_array, oid::bytea_array}};
 
-const statement find_parked_signed{"find_parked_signed",
-                                   "SELECT " RECIBO_PARKED_COLUMNS
-                                   ", '', '' FROM unnest($1, $2) AS w(provider, digest) "
-                                   "JOIN recibo.parked p ON p.provider = w.provider AND p.signed_digest = w.digest ORDER BY p.id",
-                                   {oid::text_array, oid::bytea_array}};
+const statement find_parked_signed{
+    "find_parked_signed",
+    "SELECT " RECIBO_PARKED_COLUMNS
+    ", '', '' FROM unnest($1, $2) AS w(provider, digest) "
+    "CROSS JOIN LATERAL (SELECT x.id FROM recibo.parked x WHERE x.provider = w.provider AND x.signed_digest = w.digest "
+    "UNION SELECT s.owner FROM recibo.signed_contents s WHERE s.signed_digest = w.digest) AS same "
+    "JOIN recibo.parked p ON p.id = same.id AND p.provider = w.provider ORDER BY p.id",
+    {oid::text_array, oid::bytea_array}};
 
 const statement find_parked_of{
     "find_parked_of",
@@ -93,6 +98,7 @@ const statement repeat_parked{"repeat_parked",
 
 const statement delete_parked{"delete_parked",
                               "WITH names AS (DELETE FROM recibo.parked_identities WHERE parked = ANY($1)), "
+                              "signed AS (DELETE FROM recibo.signed_contents WHERE owner = ANY($1)), "
                               "gone AS (DELETE FROM recibo.parked WHERE id = ANY($1) RETURNING 1) "
                               "SELECT recibo.expect_rows(count(*), cardinality($1)) FROM gone",
                               {oid::uuid_array}};
@@ -213,8 +219,9 @@ std::vector<parked_row> read_parked(const rows& from) {
     if (!from.is_null(i, 24))
       p.replay = parked_row::replayed{from.id<replay_id>(i, 24), from.id<failed_callback_id>(i, 25), from.string(i, 26),
                                       from.text_or_null(i, 27).value_or("")};
-    p.matched_reference = from.text(i, 28) == "reference";
-    p.matched = from.string(i, 29);
+    p.signed_again = digests_at(from, i, 28);
+    p.matched_reference = from.text(i, 29) == "reference";
+    p.matched = from.string(i, 30);
   }
   return out;
 }

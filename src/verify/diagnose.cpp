@@ -56,6 +56,8 @@ class search {
     }
     const auto code = out_.verdict.error().code;
     const auto named = which_key(asked_.how, asked_.message, asked_.keys, asked_.now);
+    if (code == permanent::signature_mismatch && speaks_of_other_body(asked_.how, asked_.message))
+      return tell(cause::body_changed, "The token holds the hash of another body: it was changed after it was signed.");
     if (!named && named.error().code == permanent::signature_mismatch)
       return tell(cause::key_unknown, "No key is asked for: " + named.error().detail + ".");
     if (!out_.verdict.error().is_permanent())

@@ -121,6 +121,12 @@ result<std::optional<needed_key>> which_key(const scheme& how, const signed_mess
   return key_by_header(how, from, keys);
 }
 
+bool speaks_of_other_body(const scheme& how, const signed_message& message) {
+  if (how.kind != scheme_kind::plaid) return false;
+  reading from(how, message);
+  return plaid_speaks_of_other_body(from);
+}
+
 result<fetched_key> read_fetched_key(const scheme& how, const needed_key& what, std::string_view body,
                                      const certificate_rules& rules, sys_micros now) {
   if (body.size() > fetched_bytes_max) return no_key("the answer is too long for a key");

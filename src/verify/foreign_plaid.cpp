@@ -50,6 +50,14 @@ result<web_token> read_token(const reading& from) {
   return web_token{text.substr(0, second), std::string(text_of(1)), std::move(*signature), std::move(*payload)};
 }
 
+// What the token says of the body's hash, in hexadecimal; an error where that is none.
+result<bool> is_hash_of_body(const std::optional<pointed_value>& hash, const reading& from) {
+  if (!hash || hash->kind != json_value::kind::string)
+    return error(permanent::content_missing, "the token holds no hash of the body");
+  const auto said = from_hex(hash->text);
+  return said && equal_constant_time(*said, digest(hash_name::sha256, std::array{from.message().body}).view());
+}
+
 // Its age, and that it speaks of this body: what a token must say whatever key signed it, so that none is fetched for one that
 // cannot be right.
 result<void> judge_claims(const scheme& how, const web_token& token, const reading& from, sys_micros now) {
@@ -60,12 +68,9 @@ result<void> judge_claims(const scheme& how, const web_token& token, const readi
   if (!issued || issued->kind != json_value::kind::number) return error(permanent::timestamp_missing, "the token has no iat");
   const auto tolerance = how.timestamp ? how.timestamp->tolerance : std::nullopt;
   if (const auto fine = judge_time(timestamp_format::unix_s, tolerance, issued->text, now); !fine) return fine.error();
-  const auto& hash = claims.values[1];
-  if (!hash || hash->kind != json_value::kind::string)
-    return error(permanent::content_missing, "the token holds no hash of the body");
-  const auto said = from_hex(hash->text);
-  if (!said || !equal_constant_time(*said, digest(hash_name::sha256, std::array{from.message().body}).view()))
-    return error(permanent::signature_mismatch, "the body is not the one whose hash is signed");
+  const auto same = is_hash_of_body(claims.values[1], from);
+  if (!same) return same.error();
+  if (!*same) return error(permanent::signature_mismatch, "the body is not the one whose hash is signed");
   return {};
 }
 
@@ -85,6 +90,16 @@ needed_key to_fetch(std::string id) {
 }
 
 }  // namespace
+
+bool plaid_speaks_of_other_body(reading& from) {
+  const auto token = read_token(from);
+  if (!token) return false;
+  constexpr std::array<std::string_view, 1> at{"/request_body_sha256"};
+  const json_reading claims = read_json(token->payload, at);
+  if (claims.broken) return false;
+  const auto same = is_hash_of_body(claims.values[0], from);
+  return same && !*same;
+}
 
 result<std::optional<needed_key>> plaid_key(const scheme& how, reading& from, const keyring& keys, sys_micros now) {
   auto token = read_token(from);

@@ -31,6 +31,8 @@ result<std::string> verify_sns(const scheme& how, reading& from, const keyring& 
 result<std::string> verify_http_signatures(const scheme& how, reading& from, const keyring& keys, sys_micros now);
 
 // What they ask for.
+// Whether the token is whole and holds the hash of another body than the one beside it.
+bool plaid_speaks_of_other_body(reading& from);
 result<std::optional<needed_key>> plaid_key(const scheme& how, reading& from, const keyring& keys, sys_micros now);
 result<std::optional<needed_key>> sns_key(reading& from, const keyring& keys, sys_micros now);
 

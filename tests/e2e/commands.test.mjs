@@ -1,5 +1,7 @@
 // The command line: exit codes, and what each command prints.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { run } from '../support/process.mjs';
 import { freshId } from '../support/random.mjs';
@@ -50,8 +52,12 @@ test('migrate may run again, and beside itself', async () => {
 });
 
 test('a request that is no file is said so, and one that never ends is not awaited', async () => {
+  const crowded = join(recibo.folder, 'crowded');
+  writeFileSync(crowded, `POST /callbacks/p1 HTTP/1.1\r\n${'X-Forwarded-For: 1\r\n'.repeat(2_000_000)}\r\n{}`);
   const cases = [
     [['--request', recibo.folder], /is a folder/],
+    [['--request', crowded], /the head is longer than 256 KiB/],
+    [['--headers', crowded], /the head is longer than 256 KiB/],
     [['--request', '/dev/zero'], /is longer than 65 MiB/],
     [['--request', '/nonexistent'], /does not exist/],
     [['--headers', recibo.folder], /is a folder/],

@@ -1,6 +1,7 @@
 // Configuration: errors with their place, secrets in documented forms, reloads that are all or nothing.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { likeB0 } from '../support/bodies.mjs';
@@ -172,6 +173,17 @@ test('a bad reload changes nothing at all', async () => {
   }
   const good = await recibo.callback('p1', callbackBody(id, '1'));
   assert.deepEqual([good.status, good.json.disposition], [200, 'applied']);
+  recibo.write();
+  assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
+});
+
+test('a pipe in the place of the configuration is refused at once, not waited for', async () => {
+  rmSync(recibo.configFile);
+  execFileSync('mkfifo', [recibo.configFile]);
+  const answer = await recibo.api('POST', '/v1/config/reload', { token: 'root' });
+  assert.equal(answer.status, 422, answer.text);
+  assert.match(answer.text, /not a regular file/);
+  rmSync(recibo.configFile);
   recibo.write();
   assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
 });

@@ -77,11 +77,11 @@ function circle(provider, body, id, key = circleKeys.get(id)) {
   return recibo.raw({ target: `/callbacks/${provider}`, headers, body });
 }
 
-function plaid(provider, body, id, key = plaidKeys.get(id)) {
+function plaid(provider, body, id, key = plaidKeys.get(id), sent = body) {
   const part = (what) => Buffer.from(JSON.stringify(what)).toString('base64url');
   const text = `${part({ alg: 'ES256', kid: id, typ: 'JWT' })}.${part({ iat: nowSeconds(), request_body_sha256: createHash('sha256').update(body).digest('hex') })}`;
   const token = `${text}.${sign('sha256', Buffer.from(text), { key: key.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
-  return recibo.raw({ target: `/callbacks/${provider}`, headers: [['Content-Type', 'application/json'], ['Plaid-Verification', token]], body });
+  return recibo.raw({ target: `/callbacks/${provider}`, headers: [['Content-Type', 'application/json'], ['Plaid-Verification', token]], body: sent });
 }
 
 const fresh = () => callbackBody(freshId(), freshId('evt'));
@@ -109,6 +109,15 @@ test('a fetched key verifies what it signed and nothing else', async () => {
   const other = newKey(plaidKeys);
   assert.deepEqual(outcome(await plaid('plaid', fresh(), other, pair())), [401, 'unauthenticated']);
   assert.deepEqual(outcome(await plaid('plaid', fresh(), other)), [202, 'parked']);
+});
+
+test('a body that was changed after its hash was signed is told as that, and no key is fetched for it', async () => {
+  const id = newKey(plaidKeys);
+  const body = fresh();
+  assert.deepEqual(outcome(await plaid('plaid', body, id, plaidKeys.get(id), `${body} `)), [401, 'unauthenticated']);
+  assert.equal(count(id), 0);
+  const [latest] = await recibo.list('/v1/providers/plaid/refusals', { token: 'viewer' });
+  assert.deepEqual([latest.reason, latest.cause], ['signature_mismatch', 'body_changed'], JSON.stringify(latest));
 });
 
 test('a key that does not exist is 401, and asked for once', async () => {

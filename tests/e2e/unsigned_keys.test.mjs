@@ -122,6 +122,73 @@ test('a sender that signs its retry anew is known by its key', async () => {
   await recibo.expectCounts(id, 1, 1, 0);
 });
 
+// The switch is on by d-1 and off by d-2; what d-1 said must not put it on again.
+const onThenOff = async (id, on) => {
+  assert.deepEqual(look(await on('d-1')), [200, 'applied', false]);
+  assert.deepEqual(look(await signed('lamp', say(id, 'off'))('d-2')), [200, 'applied', false]);
+};
+
+test('a retry that was signed anew is as spent as what it repeats', async () => {
+  const id = freshId();
+  await recibo.accepted(id, { provider: 'lamp', amount: undefined, currency: undefined });
+  const body = say(id, 'on');
+  await onThenOff(id, signed('lamp', body, String(nowSeconds() - 30)));
+  const retries = [20, 10, 5, 1].map((ago) => signed('lamp', body, String(nowSeconds() - ago)));
+  // All at once, so that some are decided by one transaction.
+  for (const again of await Promise.all(retries.map((retry) => retry('d-1')))) assert.deepEqual(look(again), [200, 'applied', true]);
+  for (const [i, retry] of retries.entries()) {
+    for (const key of [`d-${i + 10}`, 'd-2', `d-${i + 10}`]) assert.deepEqual(look(await retry(key)), [200, 'applied', true], key);
+  }
+  assert.equal(await state(id), 'off');
+  await recibo.expectCounts(id, 2, 2, 0);
+});
+
+test('so is one that comes under its two keys at once', async () => {
+  for (let round = 0; round < 10; ++round) {
+    const id = freshId();
+    await recibo.accepted(id, { provider: 'lamp', amount: undefined, currency: undefined });
+    const body = say(id, 'on');
+    await onThenOff(id, signed('lamp', body, String(nowSeconds() - 30)));
+    const retry = signed('lamp', body, String(nowSeconds() - 20));
+    assert.deepEqual(look(await retry('d-1')), [200, 'applied', true]);
+    for (const again of await Promise.all(['d-7', 'd-8', 'd-7', 'd-9'].map((key) => retry(key)))) assert.deepEqual(look(again), [200, 'applied', true]);
+    assert.equal(await state(id), 'off');
+  }
+});
+
+test('so is one that came while its operation was waited for', async () => {
+  const id = freshId();
+  const body = say(id, 'on');
+  const retry = signed('lamp', body, String(nowSeconds() - 20));
+  assert.deepEqual(look(await signed('lamp', body, String(nowSeconds() - 30))('d-1')), [202, 'parked', false]);
+  assert.deepEqual(look(await retry('d-1')), [202, 'parked', true]);
+  assert.deepEqual(look(await signed('lamp', say(id, 'off'))('d-2')), [202, 'parked', false]);
+  assert.deepEqual(look(await retry('d-3')), [202, 'parked', true], 'nor does it wait twice');
+  await recibo.accepted(id, { provider: 'lamp', amount: undefined, currency: undefined });
+  assert.equal(await state(id), 'off');
+  assert.deepEqual(look(await retry('d-4')), [200, 'applied', true]);
+  assert.equal(await state(id), 'off');
+  await recibo.expectCounts(id, 2, 2, 0);
+  const waiting = await recibo.sql('SELECT count(*)::int AS n FROM recibo.signed_contents s JOIN recibo.deliveries d ON d.id = s.owner WHERE d.request_id = $1', [id]);
+  assert.equal(waiting[0].n, 0, 'what waited no longer does');
+});
+
+for (const registered of [true, false]) {
+  test(`of two conflicts that say the same in other bytes each stays one${registered ? '' : ', also when they waited'}`, async () => {
+    const id = freshId();
+    const register = () => recibo.accepted(id, { provider: 'timeless', amount: undefined, currency: undefined });
+    if (registered) await register();
+    assert.equal((await signed('timeless', say(id, 'on', { n: 1 }))('d-1')).status, registered ? 200 : 202);
+    const refused = [2, 3].map((n) => signed('timeless', say(id, 'off', { n })));
+    for (const send of refused) assert.equal((await send('d-1')).status, 409);
+    for (const [i, send] of refused.entries()) assert.equal((await send(`d-${i + 5}`)).status, 409, 'before');
+    if (!registered) await register();
+    for (const [i, send] of refused.entries()) assert.equal((await send(`d-${i + 7}`)).status, 409, 'after');
+    assert.equal(await state(id), 'on', 'nothing of them was applied');
+    await recibo.expectCounts(id, 1, 1, 1);
+  });
+}
+
 test('the signed half of a key still tells callbacks apart', async () => {
   const id = freshId();
   await recibo.accepted(id, { provider: 'halves', amount: undefined, currency: undefined });

@@ -54,7 +54,10 @@ struct loaded {
 
 // Never throws. Files named by `{file: …}` are relative to the folder of `path`. Reads no database and no network.
 // `database.url` may be absent (a warning): who needs the database looks at settings.database.url.empty().
-loaded load_file(const std::filesystem::path& path, const environment& env = process_environment());
+// `kinds`: a service that runs already waits for nobody at the other end of a pipe.
+enum class file_kinds { any, regular };
+loaded load_file(const std::filesystem::path& path, const environment& env = process_environment(),
+                 file_kinds kinds = file_kinds::any);
 
 // The same for text that is already in memory; `name` stands in the diagnostics, `folder` is where `{file: …}` starts.
 loaded load_text(const std::string& name, std::string_view text, const std::filesystem::path& folder,

@@ -5,6 +5,7 @@
 #include "recibo/core/digest.hpp"
 #include "recibo/core/ids.hpp"
 #include "recibo/storage/bulk.hpp"
+#include "recibo/storage/signed_contents.hpp"
 
 #include <optional>
 #include <string>
@@ -116,11 +117,7 @@ struct operation_key_name {
   std::string_view key;
 };
 void append_find_operation_keys(checked_pipeline& to, const std::vector<operation_key_name>& names);
-// Claimed keys by what the signature of their callback covered.
-struct signed_name {
-  operation_id operation;
-  sha256_digest digest;
-};
+// Claimed keys by what the signature covered of a callback that came under them, the first or a later one.
 void append_find_signed_keys(checked_pipeline& to, const std::vector<signed_name>& names);
 // Claimed keys of the scope [provider, key], whatever operation claimed them.
 struct provider_key_name {

@@ -30,6 +30,8 @@ struct parked_row {
   std::string provider, identity, key, disposition;
   sha256_digest content_digest{}, body_digest{};
   std::optional<sha256_digest> signed_digest{};
+  // What was signed of its repetitions, where that is something else.
+  std::vector<sha256_digest> signed_again{};
   std::optional<std::string> request_id;
   std::string event, event_raw, result, secret, items;
   std::optional<sys_micros> occurred_at;

@@ -58,6 +58,10 @@ struct needed_key {
 result<std::optional<needed_key>> which_key(const scheme& how, const signed_message& message, const keyring& keys,
                                             sys_micros now);
 
+// Whether the request itself says, by a hash that stands among what is signed, that its body is another one than came; false
+// where the scheme has no such hash (every one but Plaid's). Nothing of it has been verified: it explains a refusal.
+bool speaks_of_other_body(const scheme& how, const signed_message& message);
+
 // A key that has been fetched. Immutable and cheap to copy.
 struct fetched_key {
   std::string cache_key;            // of the needed_key it answers; verify() takes it for that one only

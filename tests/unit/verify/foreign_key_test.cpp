@@ -315,6 +315,16 @@ TEST(ForeignKey, PlaidsTokenIsEs256AndNothingElse) {
   }
 }
 
+TEST(ForeignKey, PlaidsTokenSaysWhoseBodyItIs) {
+  vector_request v = load_vector("plaid/valid");
+  const auto other = [&] { return speaks_of_other_body(v.how, v.message()); };
+  EXPECT_FALSE(other());
+  v.body += " ";
+  EXPECT_TRUE(other());
+  v.header("Plaid-Verification") = "no token";
+  EXPECT_FALSE(other());
+}
+
 TEST(ForeignKey, PlaidsTokenHasThreeDecodableParts) {
   const vector_request right = load_vector("plaid/valid");
   const std::string token = vector_request(right).header("Plaid-Verification");
