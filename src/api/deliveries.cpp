@@ -33,6 +33,7 @@ void write_delivery(json_writer& out, const storage::delivery_view& d, bool with
   out.key("payload").begin_object().flag("available", d.payload_size.has_value()).number("size", d.payload_size);
   out.text("content_type", d.content_type).text("stored_with", to_string(d.payload)).end_object();
   out.text("trace_id", d.trace_id);
+  if (d.given_up_at) out.time("given_up_at", *d.given_up_at);
   if (with_items && d.items) out.raw("items", *d.items);
   out.key("_links").begin_object().text("self", path).text("payload", path + "/payload");
   if (d.operation && d.request_id) out.text("operation", evidence::operation_path(*d.request_id));
@@ -65,6 +66,13 @@ awaitable<http::response> list_deliveries(inside& in, call& of) {
   what.provider = of.query_of("provider");
   what.request_id = of.query_of("request_id");
   what.disposition = of.query_of("disposition");
+  using parked = storage::delivery_query::parked;
+  const auto which = of.query_of("parked");
+  if (which) what.which = *which == "waiting" ? parked::waiting : parked::given_up;
+  if (which && what.request_id) {
+    co_return refuse(
+        of, malformed("parked and request_id are not taken together: what waits for an operation is listed by its request_id"));
+  }
   if (*cursor) what.after = id_at<delivery_id>(**cursor);
   for (const auto& [name, provider] : of.settings->providers) what.providers.push_back(name);
   what.limit = limit_of(of);
@@ -129,6 +137,7 @@ schema delivery_schema() {
                        or_null("content_type", string()),
                        required("stored_with", about(text(text_rule::uuid), "The delivery that first brought these bytes."))})),
       or_null("trace_id", string()),
+      optional("given_up_at", about(instant(), "It was parked, and no operation came in time (`parking.expire`).")),
       optional("items", about(list(map()), "What was decided about each item that it speaks of; in single ones only.")),
       required("_links", object({required("self", string()), required("payload", string()), optional("operation", string())})),
   });
@@ -153,7 +162,9 @@ void add_deliveries(endpoint_table& to) {
   auto all = reading_deliveries("/v1/deliveries", "listDeliveries", "Recorded callbacks, newest first.", list_deliveries);
   all.query = paged({optional("provider", text(63)), optional("request_id", text(255)),
                      optional("disposition", one_of({"applied", "redundant", "partial", "duplicate", "stale", "parked", "review",
-                                                     "conflict", "unmapped", "unprocessable"}))});
+                                                     "conflict", "unmapped", "unprocessable"})),
+                     optional("parked", about(one_of({"waiting", "given_up"}),
+                                              "Those alone that wait for their operation, or that were given up."))});
   all.answers = {{200, "A page of deliveries.", page_of("Delivery"), "application/json", {}}};
   to.endpoints.push_back(std::move(all));
 

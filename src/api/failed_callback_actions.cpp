@@ -46,6 +46,18 @@ awaitable<http::response> replay_one(inside& in, call& of) {
   out.begin_object().text("failed_callback_id", to_string(*id)).text("delivery_id", to_string(what.delivery));
   out.flag("dry_run", dry_run).text("disposition", done->word).flag("closed", done->closed);
   out.text_or_null("request_id", what.request_id).text_or_null("state", what.state).text_or_null("detail", what.detail);
+  if (!what.items.empty()) out.key("items").raw(what.items);
+  if (!what.parts.empty()) {
+    out.key("events").begin_array();
+    for (const auto& one : what.parts) {
+      const auto word = one.replayed ? transition::disposition::duplicate : one.disposition;
+      out.begin_object().text("disposition", to_string(word)).text_or_null("request_id", one.request_id);
+      out.text_or_null("state", one.state).text_or_null("detail", one.detail);
+      if (!one.items.empty()) out.key("items").raw(one.items);
+      out.end_object();
+    }
+    out.end_array();
+  }
   out.end_object();
   auto answer = answer_json(200, std::move(out));
   if (done->repeated) answer.headers.emplace_back("Idempotent-Replayed", "true");
@@ -147,6 +159,8 @@ void add_failed_callback_actions(endpoint_table& to) {
                       or_null("request_id", string()),
                       or_null("state", about(string(), "Of the operation, after it.")),
                       or_null("detail", about(string(), "What is still wrong with it.")),
+                      optional("items", about(list(map()), "What was decided about each item that it speaks of.")),
+                      optional("events", about(list(map()), "Of a request with many events: what became of each that was left.")),
                   }),
                   "application/json", replayed_before}};
   to.endpoints.push_back(std::move(one));

@@ -197,6 +197,7 @@ audit_fact replay_fact(const replayed& what) {
   add(fact, "key", what.key);
   add(fact, "body_digest", binary(what.body_digest));
   add(fact, "reason", what.reason);
+  if (!what.items.empty()) add(fact, "items", what.items);
   if (what.move) add(fact, *what.move);
   return fact;
 }

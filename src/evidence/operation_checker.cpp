@@ -134,7 +134,8 @@ void operation_checker::check_replay(const verify_fact& f) {
   const auto word = transition::parse_disposition(f.replay_disposition);
   const auto came = transition::parse_disposition(f.disposition);
   if (!word) return tell_at(f, "failed", "the replay has a disposition that is not known");
-  if (came != transition::disposition::unmapped && came != transition::disposition::unprocessable)
+  // What was partly understood may be replayed for the rest.
+  if (came != transition::disposition::unmapped && came != transition::disposition::unprocessable && f.delivery_items.empty())
     tell_at(f, "failed", "delivery " + to_string(*f.delivery) + " was replayed and had not failed");
   const bool expired = f.keys_swept_through && !(*f.keys_swept_through < *f.delivery);
   if (transition::claims_key(*word) && f.replay_key_holder != f.delivery && !expired)
@@ -398,6 +399,7 @@ std::optional<sha256_digest> operation_checker::recompute(const verify_fact& f) 
     r.key = f.replay_key;
     r.body_digest = f.body_digest;
     r.reason = f.replay_reason;
+    r.items = f.replay_items;
     if (f.has_transition) r.move = move_of(f);
     return fact_digest(f.operation, replay_fact(r));
   }

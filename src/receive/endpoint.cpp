@@ -187,7 +187,11 @@ boost::asio::awaitable<std::optional<verify::fetched_key>> callbacks::fetch_key(
   const verify::signed_message signed_part{whole.method, url, whole.query, whole.headers, whole.body};
   auto needed = verify::which_key(from.verify, signed_part, from.keys, parts_.clock());
   if (!needed) {
-    refusal = refuse_signature(needed.error(), whole, *settings, from, signed_part);
+    const auto cause =
+        verify::speaks_of_other_body(from.verify, signed_part) ? verify::cause::body_changed : verify::cause::key_unknown;
+    refusal = needed.error().code == permanent::signature_mismatch
+                  ? refuse_told(cause, needed.error(), whole, from)
+                  : refuse_signature(needed.error(), whole, *settings, from, signed_part);
     co_return std::nullopt;
   }
   if (!*needed) co_return std::nullopt;
@@ -261,7 +265,8 @@ std::variant<http::response, signed_handshake, record::work> callbacks::read(htt
   const std::string url_of = common.request_id;
   // What a replay needs beside the body, and has no longer then. The digest as it is before the key's own parts are added.
   const auto keep_for_replay = [&](record::callback& c) {
-    if (c.understood()) return;
+    const bool failed = std::any_of(c.items.begin(), c.items.end(), [](const auto& i) { return !i.understood(); });
+    if (c.understood() && !failed) return;
     c.head = keep_head(from, whole, url_of);
     c.signed_digest = verify::signed_digest(from.verify, signed_part);
   };
@@ -283,6 +288,7 @@ std::variant<http::response, signed_handshake, record::work> callbacks::read(htt
   group.parts = extract_each(from, whole, common);
   if (unusable)
     for (auto& part : group.parts) part.unprocessable = unusable;
+  std::for_each(group.parts.begin(), group.parts.end(), keep_for_replay);
   if (std::all_of(group.parts.begin(), group.parts.end(), ignored)) return ignore({});
   group.body = std::move(whole.body);
   group.content_type = std::move(common.content_type);

@@ -3,6 +3,7 @@
 #include "recibo/observe/log.hpp"
 #include "recibo/receive/extract.hpp"
 #include "recibo/receive/kept_head.hpp"
+#include "recibo/record/left_out.hpp"
 
 #include "takes_unsigned_key.hpp"
 
@@ -25,42 +26,104 @@ std::string word_of(const error& why) {
 // Of the time that a step has, what the last replay may need.
 constexpr std::chrono::seconds one_needs{3};
 
-// The callback as the configuration of now reads it; permanent::check_failed (purged), illegal_transition (not replayable),
-// unknown_provider.
-result<record::callback> read_again(const storage::failed_material& kept, std::shared_ptr<const config::settings> settings,
-                                    std::shared_ptr<const record::replay> order) {
-  const auto provider = settings->providers.find(kept.provider);
-  if (provider == settings->providers.end())
-    return error(permanent::unknown_provider, "its provider is not in the configuration any more");
-  // Its delivery is on record with what could be understood; a second decision about the others has no place there.
-  if (kept.reason.starts_with("item_"))
-    return error(not_replayable, "only some of its items failed: raise their events by item_id, then discard it");
-  if (provider->second.extract.each)
-    return error(not_replayable, "its provider sends many events in one request, which are not replayed: have it sent again");
-  if (!kept.body) return error(permanent::check_failed, "its raw body has been purged, so there is nothing to replay");
+// A request as it is kept, ready for extraction.
+struct kept_request {
   http::request again;
-  again.method = "POST";
-  const auto url_of = restore_head(kept.head.value_or(""), again);
-  if (!kept.content_type.empty()) again.headers.emplace_back("Content-Type", kept.content_type);
-  again.body = *kept.body;
+  record::callback whole;  // what its events have in common
+};
 
-  record::callback c;
-  if (takes_unsigned_key(provider->second)) c.signed_digest = kept.signed_digest;
+kept_request restore(const storage::failed_material& kept, std::shared_ptr<const config::settings> settings,
+                     const config::provider& from) {
+  kept_request out;
+  out.again.method = "POST";
+  const auto url_of = restore_head(kept.head.value_or(""), out.again);
+  if (!kept.content_type.empty()) out.again.headers.emplace_back("Content-Type", kept.content_type);
+  out.again.body = *kept.body;
+  auto& c = out.whole;
+  if (takes_unsigned_key(from)) c.signed_digest = kept.signed_digest;
   // The URL proved whose it is; what the callback itself says of that is only compared.
-  if (provider->second.callback_url) c.request_id = url_of;
-  extract(provider->second, again, c);
-  if (provider->second.callback_url && url_of.empty())
+  if (from.callback_url) c.request_id = url_of;
+  if (from.callback_url && url_of.empty())
     c.unprocessable = error(permanent::missing_field, "callback URL: it came before the provider had one for each operation");
-  if (!c.items.empty()) return error(not_replayable, "it speaks of items, which are not replayed: have it sent again");
   c.settings = std::move(settings);
-  c.provider = &provider->second;
+  c.provider = &from;
   c.id = kept.delivery;
   c.received_at = kept.received_at;
   c.peer = kept.peer;
   c.trace_id = kept.trace_id;
   c.secret_name = kept.secret;
-  c.replay = std::move(order);
-  return c;
+  return out;
+}
+
+// The events of it that are still to be decided, each with the replay that it is part of.
+result<std::vector<record::callback>> read_left(const storage::failed_material& kept, const config::provider& from,
+                                                const kept_request& request, const record::replay& order) {
+  const auto left = record::read_left_out(kept.left_out);
+  const bool each = from.extract.each.has_value();
+  if (!left.empty() && left.front().part.has_value() != each)
+    return error(not_replayable, "its provider's `each` is another than when it came, and some of it was understood then");
+  std::vector<record::callback> out;
+  if (!each) {
+    auto& c = out.emplace_back(request.whole);
+    auto fault = std::move(c.unprocessable);
+    extract(from, request.again, c);
+    if (fault) c.unprocessable = std::move(fault);
+    auto by = order;
+    if (!left.empty()) by.items = left.front().items;
+    if (c.understood() && !by.items.empty() && by.items.back() >= c.items.size())
+      return error(not_replayable, "its list of items is another one under this configuration");
+    c.replay = std::make_shared<const record::replay>(std::move(by));
+    return out;
+  }
+  auto events = extract_each(from, request.again, request.whole);
+  if (events.empty()) return error(not_replayable, "under this configuration its list of events is empty: discard it");
+  auto wanted = left;
+  for (std::size_t i = 0; left.empty() && i < events.size(); ++i) wanted.push_back({i, std::nullopt, {}});
+  // Where nothing of it was understood, the delivery that it came as is that of its first event.
+  if (left.empty()) wanted.front().delivery = kept.delivery;
+  for (const auto& one : wanted) {
+    if (*one.part >= events.size()) return error(not_replayable, "its list of events is another one under this configuration");
+    auto& c = out.emplace_back(std::move(events[*one.part]));
+    if (request.whole.unprocessable) c.unprocessable = request.whole.unprocessable;
+    if (c.understood() && !one.items.empty() && one.items.back() >= c.items.size())
+      return error(not_replayable, "its list of items is another one under this configuration");
+    auto by = order;
+    by.part = one.part;
+    by.parts = events.size();
+    by.new_delivery = !one.delivery;
+    by.payload = kept.payload;
+    by.items = one.items;
+    if (one.delivery) c.id = *one.delivery;
+    c.replay = std::make_shared<const record::replay>(std::move(by));
+  }
+  return out;
+}
+
+// What is left of it, as the configuration of now reads it; permanent::check_failed (purged), illegal_transition (not
+// replayable), unknown_provider.
+result<std::vector<record::callback>> read_again(const storage::failed_material& kept,
+                                                 std::shared_ptr<const config::settings> settings, const record::replay& order) {
+  const auto provider = settings->providers.find(kept.provider);
+  if (provider == settings->providers.end())
+    return error(permanent::unknown_provider, "its provider is not in the configuration any more");
+  // Of what came to an older version nothing says which of its items were left out.
+  if (kept.reason.starts_with("item_") && kept.left_out.empty())
+    return error(not_replayable, "only some of its items failed: raise their events by item_id, then discard it");
+  if (!kept.body) return error(permanent::check_failed, "its raw body has been purged, so there is nothing to replay");
+  const auto request = restore(kept, std::move(settings), provider->second);
+  return read_left(kept, provider->second, request, order);
+}
+
+// What several events of one request came to.
+record::outcome together(std::vector<record::outcome> parts) {
+  if (parts.size() == 1) return std::move(parts.front());
+  record::outcome out;
+  std::vector<disposition> words;
+  for (const auto& one : parts) words.push_back(one.replayed ? disposition::duplicate : one.disposition);
+  out.disposition = transition::combined(words);
+  out.delivery = parts.front().delivery;
+  out.parts = std::move(parts);
+  return out;
 }
 
 // One that is done already: a replay is answered as it was.
@@ -95,23 +158,34 @@ awaitable<result<replay_result>> replay_failed(const replay_parts& with, failed_
   by.actor = std::move(order.actor);
   by.reason = std::move(order.reason);
   by.dry_run = order.dry_run;
-  auto c = read_again(**kept, with.settings, std::make_shared<const record::replay>(std::move(by)));
-  if (!c) co_return c.error();
-  record::work work(std::move(*c));
-  auto recorded = co_await with.record(std::move(work), until);
-  if (!recorded) {
-    if (recorded.error().code == make_error_code(permanent::already_resolved))
-      co_return co_await answer_closed(with.pool, id, until);
-    co_return recorded.error();
+  auto events = read_again(**kept, with.settings, by);
+  if (!events) co_return events.error();
+  // One after the other, each in a transaction of its own: who is stopped in between goes on with what is left.
+  std::vector<record::outcome> outcomes;
+  bool stays = false;
+  for (auto& c : *events) {
+    record::work work(std::move(c));
+    auto recorded = co_await with.record(std::move(work), until);
+    if (!recorded && recorded.error().code == make_error_code(permanent::already_resolved)) continue;
+    if (!recorded) co_return recorded.error();
+    const auto what = recorded->disposition;
+    stays =
+        stays || what == disposition::unmapped || what == disposition::unprocessable || what == disposition::unknown_operation;
+    outcomes.push_back(std::move(*recorded));
   }
+  if (outcomes.empty()) co_return co_await answer_closed(with.pool, id, until);
   replay_result out;
   out.failed = id;
-  out.outcome = std::move(*recorded);
+  const bool many = outcomes.size() > 1 || !outcomes.front().items.empty();
+  out.outcome = together(std::move(outcomes));
   out.word = transition::to_string(out.outcome.replayed ? disposition::duplicate : out.outcome.disposition);
-  const auto what = out.outcome.disposition;
-  const bool stays =
-      what == disposition::unmapped || what == disposition::unprocessable || what == disposition::unknown_operation;
   out.closed = !order.dry_run && !stays;
+  if (out.closed && many) {
+    // Elements of a list of items may be left.
+    auto done = co_await storage::find_closing(with.pool, id, until);
+    if (!done) co_return done.error();
+    out.closed = done->has_value();
+  }
   if (!order.dry_run)
     log::info("failed callback replayed",
               {{"failed_callback_id", to_string(id)}, {"disposition", out.word}, {"closed", out.closed}});

@@ -37,6 +37,8 @@ void batch::decide(sys_micros at) {
       decide_parked_review(*old, v);
     }
   }
+  for (auto& [name, f] : found_.failed)
+    if (f.created && !f.left.empty()) f.row.left_out = write_left_out(f.left);
   // A registration tells what is true when it commits: what came behind it in this batch has had its effect too (R1).
   for (std::size_t i = 0; i < works_.size(); ++i) {
     auto& v = verdicts_[i];

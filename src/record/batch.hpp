@@ -69,6 +69,8 @@ class batch final : public plan {
   // One that names its event: by its operation, if that is known.
   void decide_understood(const callback& c, verdict& v);
   void decide_replay(const callback& c, verdict& v);
+  // The elements of its list of items that were left out when it came: the rest stands.
+  void decide_left_items(const callback& c, verdict& v);
   void decide_discard(const discard& d, verdict& v);
   // What the table and the key say of it as things stand; changes nothing.
   transition::decision judge(const callback& c, operation_in_hand& o);
@@ -142,10 +144,15 @@ class batch final : public plan {
   struct items_decision {
     std::vector<item_result> results;  // one for each item, in the order in which they are spoken of first
     std::vector<item_step> steps;
+    std::vector<std::size_t> left_out;  // places of the elements that could not be understood
   };
   // A callback that speaks of items, whose key nobody holds and which may be believed as a whole.
   void decide_items(const callback& c, operation_in_hand& o, verdict& v, const storage::parked_row* waited);
+  // Of a replay, the elements alone that it is about.
   items_decision decide_each_item(const callback& c, operation_in_hand& o);
+  // Reviews belong to the fact of the delivery or the replay; each move that follows is a fact of its own.
+  void review_items(const callback& c, operation_in_hand& o, const items_decision& items);
+  void record_items(const callback& c, operation_in_hand& o, const items_decision& items);
   // `said`: all that the callback says of the item.
   item_result decide_item(const callback& c, operation_in_hand& o, const std::vector<const item_news*>& said,
                           std::vector<item_step>& steps);
@@ -158,7 +165,7 @@ class batch final : public plan {
   // Which items somebody has to look at.
   void mark_items(const callback& c, operation_in_hand& o, const std::vector<item_result>& results);
   // What could not be understood waits for a replay.
-  void keep_failed_items(const callback& c, const std::vector<item_result>& results, int status);
+  void keep_failed_items(const callback& c, const items_decision& items, int status);
   // Moves the operation when a rule of its workflow says so; `by` is who moved the item.
   struct mover {
     transition::actor_kind who;
@@ -175,7 +182,8 @@ class batch final : public plan {
                        std::optional<delivery_id> payload, const transition::move* taken, const storage::parked_row* waited,
                        std::string_view items = {});
   void record_move(const callback& c, operation_in_hand& o, const transition::move& taken);
-  void record_replay(const callback& c, operation_in_hand& o, std::string_view disposition, const transition::move* taken);
+  void record_replay(const callback& c, operation_in_hand& o, std::string_view disposition, const transition::move* taken,
+                     std::string_view items);
   // `item`: what it is about, and its state; nullptr: the operation.
   void open_review(const callback& c, operation_in_hand& o, std::string_view kind, const storage::key_row* first,
                    std::string detail, const item_result* item = nullptr);
@@ -194,6 +202,12 @@ class batch final : public plan {
   // The request whose events are being decided; nullptr: it is one callback.
   const callback_group* group_ = nullptr;
   std::optional<delivery_id> group_payload_;
+  // Which of them is in hand; the failed callback that they made.
+  std::size_t part_ = 0;
+  failed_in_hand* group_made_ = nullptr;
+  // Of the replay in hand: nothing will be left of its failed callback; elements of its items that are left all the same.
+  bool replay_closes_ = true;
+  std::vector<std::size_t> still_left_;
   // A failed callback was counted for this request; some part of it is one; the part in hand contradicts others.
   bool group_failed_ = false, any_part_failed_ = false, contradicts_ = false;
   // The last fact that a review was notified with: one fact has one notification for each destination.

@@ -291,7 +291,7 @@ void batch::decide_conflict(const callback& c, operation_in_hand& o, const stora
 void batch::record_delivery(const callback& c, operation_in_hand& o, std::string_view disposition, int status,
                             std::optional<delivery_id> payload, const transition::move* taken, const storage::parked_row* waited,
                             std::string_view items) {
-  if (c.replay) return record_replay(c, o, disposition, taken);
+  if (c.replay) return record_replay(c, o, disposition, taken, items);
   if (waited) {
     // Its delivery is on record as it was answered then, and never changes.
     disposition = waited->disposition;
@@ -353,6 +353,8 @@ void batch::claim_key(const callback& c, operation_in_hand& o, disposition d, in
   k.signed_digest = c.signed_digest;
   if (waited) {
     k.payload = waited->payload;
+  } else if (c.replay && c.replay->part) {
+    k.payload = c.replay->payload;
   } else if (group_payload_ && group_ && *group_payload_ != c.id) {
     k.payload = group_payload_;
   }

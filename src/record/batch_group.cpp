@@ -61,6 +61,7 @@ void batch::decide_group(const callback_group& g, verdict& v) {
   group_ = &g;
   group_payload_ = g.payload;
   group_failed_ = false;
+  group_made_ = nullptr;
   any_part_failed_ =
       std::any_of(g.parts.begin(), g.parts.end(), [](const auto& c) { return !c.understood() || has_failed_items(c.items); });
   std::vector<outcome> outcomes(g.parts.size());
@@ -73,6 +74,7 @@ void batch::decide_group(const callback_group& g, verdict& v) {
       continue;
     }
     contradicts_ = step.contradicts;
+    part_ = step.part;
     verdict one;
     decide_callback(c, one);
     contradicts_ = false;
@@ -84,6 +86,9 @@ void batch::decide_group(const callback_group& g, verdict& v) {
     outcomes[step.part] = std::move(one.outcome);
   }
   group_ = nullptr;
+  // Nothing of it was understood: all is left, also what another configuration reads from it.
+  const bool none = std::none_of(g.parts.begin(), g.parts.end(), [](const auto& c) { return c.understood(); });
+  if (group_made_ && none) group_made_->left.clear();
   v.is = verdict::kind::decided;
   v.outcome = combine(g, std::move(outcomes));
 }

@@ -5,7 +5,7 @@
 #include "recibo/evidence/facts.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <span>
 #include <unordered_map>
 
 namespace recibo::record {
@@ -40,6 +40,8 @@ transition::news news_of(const item_news& said, sys_micros received_at) {
   out.sequence = said.sequence;
   return out;
 }
+
+bool is_failed(const item_result& r) { return r.outcome == disposition::unmapped || r.outcome == disposition::unprocessable; }
 
 // What is said twice is said once; what is left of rule is not said.
 std::vector<const item_news*> worth_deciding(const std::vector<const item_news*>& said) {
@@ -132,27 +134,32 @@ item_result batch::decide_item(const callback& c, operation_in_hand& o, const st
 
 batch::items_decision batch::decide_each_item(const callback& c, operation_in_hand& o) {
   std::vector<std::vector<const item_news*>> by_item;
-  std::vector<std::size_t> first_index;
   std::unordered_map<std::string_view, std::size_t> place;
+  const auto only = c.replay ? std::span<const std::size_t>(c.replay->items) : std::span<const std::size_t>();
+  std::vector<std::vector<std::size_t>> places;
   for (std::size_t i = 0; i < c.items.size(); ++i) {
+    if (!only.empty() && std::find(only.begin(), only.end(), i) == only.end()) continue;
     const auto& one = c.items[i];
     // An element without an identity stands for itself.
     const auto [known, fresh] =
         one.item_id.empty() ? std::pair(place.end(), true) : place.try_emplace(one.item_id, by_item.size());
     if (fresh) {
       by_item.push_back({&one});
-      first_index.push_back(i);
+      places.push_back({i});
     } else {
       by_item[known->second].push_back(&one);
+      places[known->second].push_back(i);
     }
   }
   items_decision out;
   for (std::size_t i = 0; i < by_item.size(); ++i) {
     auto result = decide_item(c, o, by_item[i], out.steps);
     result.item_id = by_item[i].front()->item_id;
-    result.index = first_index[i];
+    result.index = places[i].front();
+    if (is_failed(result)) out.left_out.insert(out.left_out.end(), places[i].begin(), places[i].end());
     out.results.push_back(std::move(result));
   }
+  std::sort(out.left_out.begin(), out.left_out.end());
   return out;
 }
 
@@ -168,21 +175,22 @@ void batch::decide_items(const callback& c, operation_in_hand& o, verdict& v, co
   const auto shape = config::shape_of(c.provider->answers, word);
   auto text = write_item_results(items.results);
 
+  if (c.replay && !c.replay->met) {
+    still_left_ = items.left_out;
+    replay_closes_ = replay_closes_ && still_left_.empty();
+  }
   if (own) note(c, *own);
   // Reviews belong to the fact of the delivery; each move that follows is a fact of its own, the operation's own too.
   record_delivery(c, o, to_string(word), shape.status, std::nullopt, nullptr, waited, text);
   if (own && own->outcome == disposition::review)
     open_review(c, o, transition::to_string(own->why_review), nullptr, "event '" + c.event + "' in state '" + o.row.state + "'");
-  for (const auto& r : items.results)
-    if (r.outcome == disposition::review) open_review(c, o, r.attention, nullptr, r.detail, &r);
+  review_items(c, o, items);
   if (own && own->taken) {
     take_own_move(c, o, *own->taken);
     record_step(c, o, *own->taken, o.row.version, {}, c.result);
   }
-  for (const auto& step : items.steps) record_item_step(c, o, step);
-  mark_items(c, o, items.results);
-  if (!items.steps.empty()) move_by_items(o, *c.settings, {transition::actor_kind::provider, c.provider->name, c.id});
-  keep_failed_items(c, items.results, shape.status);
+  record_items(c, o, items);
+  keep_failed_items(c, items, shape.status);
   claim_key(c, o, word, shape.status, shape.body, waited, text);
 
   v.outcome = outcome_of(o);
@@ -191,6 +199,17 @@ void batch::decide_items(const callback& c, operation_in_hand& o, verdict& v, co
   v.outcome.status = shape.status;
   v.outcome.body = shape.body;
   v.outcome.items = std::move(text);
+}
+
+void batch::review_items(const callback& c, operation_in_hand& o, const items_decision& items) {
+  for (const auto& r : items.results)
+    if (r.outcome == disposition::review) open_review(c, o, r.attention, nullptr, r.detail, &r);
+}
+
+void batch::record_items(const callback& c, operation_in_hand& o, const items_decision& items) {
+  for (const auto& step : items.steps) record_item_step(c, o, step);
+  mark_items(c, o, items.results);
+  if (!items.steps.empty()) move_by_items(o, *c.settings, {transition::actor_kind::provider, c.provider->name, c.id});
 }
 
 void batch::move_item(operation_in_hand& o, item_in_hand& item, const transition::move& taken) {
@@ -260,20 +279,21 @@ void batch::mark_items(const callback& c, operation_in_hand& o, const std::vecto
   }
 }
 
-void batch::keep_failed_items(const callback& c, const std::vector<item_result>& results, int status) {
-  const auto failed = [](const item_result& r) {
-    return r.outcome == disposition::unmapped || r.outcome == disposition::unprocessable;
-  };
-  const auto first = std::find_if(results.begin(), results.end(), failed);
-  if (first == results.end()) return;
+void batch::keep_failed_items(const callback& c, const items_decision& items, int status) {
+  const auto& results = items.results;
+  const auto first = std::find_if(results.begin(), results.end(), is_failed);
+  // The failed callback that is replayed stays, with what is still left of it.
+  if (first == results.end() || (c.replay && !c.replay->met)) return;
   auto& f = found_.failed[{c.provider->name, c.body_digest}];
   const bool counted = std::exchange(group_failed_, group_ != nullptr);
   if (!f.row.id.is_nil() && !f.closed) {
     if (!counted) ++f.times;
+    // Another event of this very request made it.
+    if (&f == group_made_) f.left.push_back({part_, c.id, items.left_out});
     return;
   }
   f = {};
-  const auto more = std::count_if(first, results.end(), failed) - 1;
+  const auto more = std::count_if(first, results.end(), is_failed) - 1;
   f.created = true;
   f.row.id = make_id<failed_callback_id>(at_);
   f.row.provider = c.provider->name;
@@ -287,6 +307,10 @@ void batch::keep_failed_items(const callback& c, const std::vector<item_result>&
   if (!c.request_id.empty()) f.row.request_id = c.request_id;
   if (!c.event_raw.empty()) f.row.event = c.event_raw;
   f.row.answer_status = status;
+  f.row.head = c.head;
+  f.row.signed_digest = c.signed_digest;
+  if (group_) group_made_ = &f;
+  f.left.push_back({group_ ? std::optional(part_) : std::nullopt, c.id, items.left_out});
 }
 
 void batch::move_by_items(operation_in_hand& o, const config::settings& settings, const mover& by) {

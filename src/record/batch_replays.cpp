@@ -2,8 +2,11 @@
 // closes it first is the only one.
 #include "batch.hpp"
 
+#include "items_text.hpp"
 #include "recibo/config/answers.hpp"
+#include "recibo/record/left_out.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace recibo::record {
@@ -17,6 +20,16 @@ void refuse_closed(verdict& v) {
 }
 
 }  // namespace
+
+storage::delivery_row failed_delivery_of(const callback& c, const storage::failed_row& failed) {
+  auto d = delivery_of(c);
+  d.disposition = failed.disposition;
+  d.key = {};
+  if (!c.request_id.empty()) d.request_id = c.request_id;
+  d.payload = c.replay->payload;
+  d.answer_status = failed.answer_status;
+  return d;
+}
 
 storage::replay_row replay_of(const callback& c, sys_micros at) {
   storage::replay_row r;
@@ -37,8 +50,20 @@ void batch::decide_replay(const callback& c, verdict& v) {
   const auto failed = found_.failed.find({c.provider->name, c.body_digest});
   if (failed == found_.failed.end() || failed->second.closed || failed->second.row.id != c.replay->failed)
     return refuse_closed(v);
+  // Of one failed callback one thing at a time: what is left of it is written once.
+  if (failed->second.tried) {
+    v.is = verdict::kind::busy;
+    return;
+  }
+  auto left = left_of(failed->second.row.left_out, *c.replay);
+  const auto mine = replayed_part(left, *c.replay);
+  if (mine == left.end()) return refuse_closed(v);
+  replay_closes_ = left.size() == 1;
+  still_left_.clear();
 
-  const bool fails = !c.understood();
+  const auto& only = c.replay->items;
+  const bool fails = !c.understood() || (!only.empty() && std::none_of(only.begin(), only.end(),
+                                                                       [&](const auto i) { return c.items[i].understood(); }));
   if (fails || c.event == "ignore") {
     const auto word = c.unprocessable ? disposition::unprocessable : fails ? disposition::unmapped : disposition::ignored;
     v.is = verdict::kind::decided;
@@ -47,7 +72,11 @@ void batch::decide_replay(const callback& c, verdict& v) {
     if (c.unprocessable) v.outcome.detail = std::string(code_word(c.unprocessable->code)) + ": " + c.unprocessable->detail;
     if (word == disposition::unmapped) v.outcome.detail = "the event is not in the provider's map";
   } else {
-    decide_understood(c, v);
+    if (c.replay->items.empty()) {
+      decide_understood(c, v);
+    } else {
+      decide_left_items(c, v);
+    }
     if (v.is == verdict::kind::absent && c.replay->dry_run) {
       v.is = verdict::kind::decided;
       v.outcome.disposition = disposition::parked;
@@ -60,26 +89,71 @@ void batch::decide_replay(const callback& c, verdict& v) {
 
   const bool stays = fails || v.outcome.disposition == disposition::unknown_operation;
   const auto word = to_string(v.outcome.disposition);
+  if (!stays && c.replay->new_delivery) writes_.new_deliveries.add(failed_delivery_of(c, failed->second.row));
   // What became part of an operation has its row beside the audit row.
   if (stays || v.outcome.disposition == disposition::ignored) {
     auto r = replay_of(c, at_);
+    if (stays) r.delivery = failed->second.row.delivery;
     r.disposition = word;
-    r.closes = !stays;
+    r.closes = !stays && replay_closes_;
     writes_.new_replays.add(r);
   }
-  if (!stays) {
+  if (!stays && still_left_.empty()) left.erase(mine);
+  if (left.empty()) {
     failed->second.closed = true;
     writes_.closed_failed.add(c.replay->failed);
     return;
   }
+  if (!still_left_.empty()) *mine = {c.replay->part, c.id, still_left_};
+  auto& row = failed->second.row;
+  failed->second.tried = true;
+  // As long as all is left, that stays unsaid: extraction may read other events from it next time.
+  if (!stays || !row.left_out.empty()) row.left_out = write_left_out(left);
+  if (!stays) {
+    const auto reason = row.reason.starts_with("item_") ? row.reason : "item_" + row.disposition;
+    writes_.tried_failed.add(row.id, at_, row.disposition, still_left_.empty() ? row.reason : reason, row.detail, row.left_out);
+    return;
+  }
   // The row keeps one of the two words that failed callbacks have.
-  const auto& row = failed->second.row;
   const auto kept = fails ? word : std::string_view(row.disposition);
   const auto reason = c.unprocessable ? code_word(c.unprocessable->code) : word;
-  writes_.tried_failed.add(row.id, at_, kept, reason, v.outcome.detail);
+  writes_.tried_failed.add(row.id, at_, kept, reason, v.outcome.detail, row.left_out);
 }
 
-void batch::record_replay(const callback& c, operation_in_hand& o, std::string_view disposition, const transition::move* taken) {
+void batch::decide_left_items(const callback& c, verdict& v) {
+  auto* const o = found_.find_for(c);
+  if (!o || o->blocked) {
+    v.is = verdict::kind::busy;
+    return;
+  }
+  auto* const claim = claim_of(c, *o);
+  if (claim == nullptr || claim->delivery != c.id) {
+    v.is = verdict::kind::refused;
+    v.why = error(permanent::illegal_transition,
+                  "its key is not the one that it came with: it has expired, or this configuration reads another one");
+    return;
+  }
+  table_of(*o, *c.settings);
+  callback known = c;
+  known.key = claim->key;
+  const auto items = decide_each_item(c, *o);
+  still_left_ = items.left_out;
+  replay_closes_ = replay_closes_ && still_left_.empty();
+  std::vector<disposition> words;
+  for (const auto& r : items.results) words.push_back(r.outcome);
+  const auto word = transition::combined(words);
+  auto text = write_item_results(items.results);
+  record_replay(known, *o, to_string(word), nullptr, text);
+  review_items(c, *o, items);
+  record_items(c, *o, items);
+  v.is = verdict::kind::decided;
+  v.outcome = outcome_of(*o);
+  v.outcome.disposition = word;
+  v.outcome.items = std::move(text);
+}
+
+void batch::record_replay(const callback& c, operation_in_hand& o, std::string_view disposition, const transition::move* taken,
+                          std::string_view items) {
   evidence::replayed fact;
   fact.sequence = o.row.sequence + 1;
   fact.at = at_;
@@ -90,6 +164,7 @@ void batch::record_replay(const callback& c, operation_in_hand& o, std::string_v
   fact.key = c.key;
   fact.body_digest = c.body_digest;
   fact.reason = c.replay->reason;
+  fact.items = items;
   if (taken) fact.move = moved_by(c, o, *taken);
   append_audit(o, evidence::replay_fact(fact), c.id);
 
@@ -98,6 +173,8 @@ void batch::record_replay(const callback& c, operation_in_hand& o, std::string_v
   r.operation = o.row.id;
   r.sequence = o.row.sequence;
   r.key = c.key;
+  r.items = items;
+  r.closes = r.closes && replay_closes_;
   writes_.new_replays.add(r);
   if (taken) record_move(c, o, *taken);
 }

@@ -34,6 +34,12 @@ void batch::decide_failed(const callback& c, verdict& v) {
     d.payload = keep_payload(c);
     d.answer_status = shape.status;
     writes_.new_deliveries.add(d);
+    if (group_) {
+      group_made_ = &f;
+      f.left.push_back({part_, c.id, {}});
+    }
+  } else if (&f == group_made_) {
+    f.left.push_back({part_, std::nullopt, {}});
   } else if (!group_failed_) {
     ++f.times;
   }

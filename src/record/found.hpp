@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plan.hpp"
+#include "recibo/record/left_out.hpp"
 #include "recibo/record/work.hpp"
 #include "recibo/storage/deliveries.hpp"
 #include "recibo/storage/evidence.hpp"
@@ -58,6 +59,10 @@ struct failed_in_hand {
   storage::failed_row row;
   bool created = false;
   std::int32_t times = 0;
+  // Of one that this batch makes: what is left of it; empty: all.
+  std::vector<left_part> left;
+  // Replayed in this batch, with something left.
+  bool tried = false;
   // Done in this batch: replayed, discarded, or sent again and understood.
   bool closed = false;
 };

@@ -4,6 +4,7 @@
 #include "group.hpp"
 #include "items_text.hpp"
 #include "recibo/config/answers.hpp"
+#include "recibo/record/left_out.hpp"
 
 #include <algorithm>
 
@@ -120,21 +121,41 @@ void park::decide_replay(const callback& c, verdict& v, sys_micros at) {
     v.why = error(permanent::already_resolved, "this failed callback is done: replayed, sent again or discarded");
     return;
   }
-  v.is = verdict::kind::decided;
-  v.outcome = decide_one(c, at);
-  if (v.outcome.disposition != disposition::unknown_operation) {
-    closed_failed_.add(c.replay->failed);
-    still_failed_.erase(open);
+  auto left = left_of(open->left_out, *c.replay);
+  const auto mine = replayed_part(left, *c.replay);
+  if (mine == left.end()) {
+    v.is = verdict::kind::refused;
+    v.why = error(permanent::already_resolved, "this event of the failed callback is done");
     return;
   }
-  // Not kept among those that wait, so it stays where it is.
-  const auto word = to_string(disposition::unknown_operation);
-  auto tried = replay_of(c, at);
-  tried.disposition = word;
-  tried.closes = false;
-  new_replays_.add(tried);
-  tried_failed_.add(open->id, at, open->disposition, word, v.outcome.detail);
-  // Once in a batch: what comes after it finds it tried.
+  // Once in a plan: what is left of it is written once.
+  if (std::find(tried_.begin(), tried_.end(), open->id) != tried_.end()) {
+    v.is = verdict::kind::busy;
+    return;
+  }
+  replay_closes_ = left.size() == 1;
+  v.is = verdict::kind::decided;
+  v.outcome = decide_one(c, at);
+  if (v.outcome.disposition == disposition::unknown_operation) {
+    // Not kept among those that wait, so it stays where it is.
+    const auto word = to_string(disposition::unknown_operation);
+    auto tried = replay_of(c, at);
+    tried.delivery = open->delivery;
+    tried.disposition = word;
+    tried.closes = false;
+    new_replays_.add(tried);
+    tried_failed_.add(open->id, at, open->disposition, word, v.outcome.detail, open->left_out);
+    tried_.push_back(open->id);
+    return;
+  }
+  if (c.replay->new_delivery) new_deliveries_.add(failed_delivery_of(c, *open));
+  left.erase(mine);
+  if (!left.empty()) {
+    tried_failed_.add(open->id, at, open->disposition, open->reason, open->detail, write_left_out(left));
+    tried_.push_back(open->id);
+    return;
+  }
+  closed_failed_.add(c.replay->failed);
   still_failed_.erase(open);
 }
 
@@ -305,6 +326,7 @@ outcome park::decide_one(const callback& c, sys_micros at) {
     record_delivery(c, p.disposition, shape.status, std::nullopt);
   }
   if (group_payload_ && group_ && *group_payload_ != c.id) p.payload = group_payload_;
+  if (c.replay && c.replay->part) p.payload = c.replay->payload;
   new_parked_.add(p, c.references);
   out.disposition = word;
   out.delivery = c.id;
@@ -326,6 +348,7 @@ void park::record_delivery(const callback& c, std::string_view disposition, int 
 storage::replay_id park::record_replay(const callback& c, std::string_view disposition, sys_micros at) {
   auto r = replay_of(c, at);
   r.disposition = disposition;
+  r.closes = replay_closes_;
   new_replays_.add(r);
   return r.id;
 }

@@ -68,6 +68,8 @@ class park final : public plan {
   delivery_id keep_payload(const callback& c);
   // Its delivery is on record already.
   storage::replay_id record_replay(const callback& c, std::string_view disposition, sys_micros at);
+  // Of the replay in hand: nothing will be left of its failed callback.
+  bool replay_closes_ = true;
 
   std::vector<const work*> works_;
   std::vector<verdict> verdicts_;
@@ -90,6 +92,8 @@ class park final : public plan {
   // Of replays: what failed, and which of it is still there, locked.
   std::vector<storage::failed_name> replayed_;
   std::vector<storage::failed_row> still_failed_;
+  // Which of them were replayed in this plan, with something left.
+  std::vector<failed_callback_id> tried_;
   bool any_failed_ = false;
 
   storage::new_parked new_parked_;

@@ -40,6 +40,9 @@ inline constexpr std::int32_t duplicates_recorded_max = 100;
 // What every row of `deliveries` says of a callback, whatever is decided about it; borrows from `c`.
 storage::delivery_row delivery_of(const callback& c);
 
+// The delivery of an event of a request that failed: as what it was when it came. Borrows from both.
+storage::delivery_row failed_delivery_of(const callback& c, const storage::failed_row& failed);
+
 // What every row of `replays` says of a callback that is replayed; borrows from `c`.
 storage::replay_row replay_of(const callback& c, sys_micros at);
 

@@ -29,7 +29,7 @@ const statement insert_payloads{"insert_payloads",
 const statement find_failed{
     "find_failed",
     "SELECT f.id, f.provider, f.body_digest, f.disposition, f.reason, f.detail, f.delivery, f.request_id, f.event, "
-    "f.answer_status::int "
+    "f.answer_status::int, f.left_out "
     "FROM recibo.failed_callbacks f JOIN unnest($1, $2) AS w(provider, body_digest) "
     "ON f.provider = w.provider AND f.body_digest = w.body_digest ORDER BY f.provider, f.body_digest FOR NO KEY UPDATE OF f",
     {oid::text_array, oid::bytea_array}};
@@ -39,12 +39,13 @@ const statement any_failed{"any_failed", "SELECT EXISTS (SELECT FROM recibo.fail
 const statement insert_failed{
     "insert_failed",
     "INSERT INTO recibo.failed_callbacks (id, provider, body_digest, disposition, reason, detail, delivery, request_id, event, "
-    "answer_status, head, signed_digest, first_seen_at, last_seen_at) "
-    "SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) "
+    "answer_status, head, signed_digest, left_out, first_seen_at, last_seen_at) "
+    "SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) "
     "AS u(id, provider, body_digest, disposition, reason, detail, delivery, request_id, event, answer_status, head, "
-    "signed_digest, at)",
+    "signed_digest, left_out, at)",
     {oid::uuid_array, oid::text_array, oid::bytea_array, oid::text_array, oid::text_array, oid::text_array, oid::uuid_array,
-     oid::text_array, oid::text_array, oid::int4_array, oid::text_array, oid::bytea_array, oid::timestamptz_array}};
+     oid::text_array, oid::text_array, oid::int4_array, oid::text_array, oid::bytea_array, oid::text_array,
+     oid::timestamptz_array}};
 
 const statement repeat_failed{
     "repeat_failed",
@@ -128,6 +129,7 @@ std::vector<failed_row> read_failed(const rows& from) {
     f.request_id = from.text_or_null(i, 7);
     f.event = from.text_or_null(i, 8);
     f.answer_status = from.int4(i, 9);
+    f.left_out = from.text_or_null(i, 10).value_or("");
   }
   return out;
 }
@@ -148,6 +150,7 @@ void new_failed::add(const failed_row& f, sys_micros at) {
   rows.next().add_int4(f.answer_status);
   add_text_or_null(rows.next(), f.head);
   add_digest(rows.next(), f.signed_digest);
+  add_text_or_null(rows.next(), f.left_out);
   rows.next().add_time(at);
 }
 

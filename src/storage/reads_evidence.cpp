@@ -23,8 +23,8 @@ const std::string delivery_columns =
     "d.id, d.provider, d.disposition, d.received_at, coalesce(o.request_id, d.request_id), d.operation, d.key, d.event, "
     "d.occurred_at, "
     "d.provider_sequence, d.body_digest, d.payload, p.size, p.content_type, d.secret, d.peer, d.answer_status::int, d.trace_id, "
-    "d.items";
-constexpr int delivery_column_count = 19;
+    "d.items, (SELECT u.ended_at FROM recibo.unclaimed u WHERE u.delivery = d.id)";
+constexpr int delivery_column_count = 20;
 const std::string delivery_joins =
     " LEFT JOIN recibo.operations o ON o.id = d.operation "
     "LEFT JOIN LATERAL (SELECT octet_length(p.body)::bigint AS size, p.content_type FROM recibo.payloads p WHERE p.id = "
@@ -65,6 +65,22 @@ const statement list_of_operation{
     "ON true WHERE s.id < $1 ORDER BY s.id DESC LIMIT $2), " +
         delivery_page_sql,
     {oid::uuid, oid::int8, oid::text, oid::text, oid::int8, oid::text, oid::text_array}};
+
+// What waits, and what was given up, is known by rows of its own.
+const std::string of_open_work =
+    "w AS MATERIALIZED (SELECT s.id, s.provider, s.disposition FROM c JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id "
+    "= c.id LIMIT 1) s ON true ORDER BY s.id DESC), ";
+const statement list_waiting{
+    "list_waiting_deliveries",
+    "WITH c AS MATERIALIZED (SELECT p.id FROM recibo.parked p WHERE p.id < $1 ORDER BY p.id DESC LIMIT $2), " + of_open_work +
+        delivery_page_sql,
+    {oid::uuid, oid::int8, oid::text, oid::text, oid::int8}};
+const statement list_given_up{
+    "list_given_up_deliveries",
+    "WITH c AS MATERIALIZED (SELECT u.delivery AS id FROM recibo.unclaimed u WHERE u.delivery < $1 ORDER BY u.delivery DESC "
+    "LIMIT $2), " +
+        of_open_work + delivery_page_sql,
+    {oid::uuid, oid::int8, oid::text, oid::text, oid::int8}};
 
 const statement select_payload{"read_payload", "SELECT body FROM recibo.payloads WHERE id = $1", {oid::uuid}};
 
@@ -131,6 +147,7 @@ delivery_view read_delivery(const rows& from, int row) {
   d.answer_status = from.int4(row, 16);
   d.trace_id = from.text_or_null(row, 17);
   d.items = from.text_or_null(row, 18);
+  d.given_up_at = from.time_or_null(row, 19);
   return d;
 }
 
@@ -198,7 +215,11 @@ awaitable<result<std::optional<delivery_view>>> find_delivery(postgres::pool& po
 }
 
 awaitable<result<delivery_page>> list_deliveries(postgres::pool& pool, delivery_query what, deadline until) {
-  const auto& sql = what.request_id ? list_of_operation : list_all;
+  using parked = delivery_query::parked;
+  const auto& sql = what.request_id                  ? list_of_operation
+                    : what.which == parked::waiting  ? list_waiting
+                    : what.which == parked::given_up ? list_given_up
+                                                     : list_all;
   auto from = what.after.value_or(newest<delivery_id>());
   const auto give_up = std::min(until, std::chrono::steady_clock::now() + search_time);
   const auto wanted = static_cast<std::size_t>(what.limit);

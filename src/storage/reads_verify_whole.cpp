@@ -124,7 +124,8 @@ const statement closed_failed =
                     "WHERE d.operation IS NULL AND d.disposition IN ('unmapped', 'unprocessable') "
                     "AND d.received_at > (SELECT m.applied_at FROM recibo.schema_migrations m WHERE m.name LIKE '%replays%') "
                     "AND NOT EXISTS (SELECT FROM recibo.failed_callbacks f WHERE f.delivery = d.id) "
-                    "AND NOT EXISTS (SELECT FROM recibo.replays y WHERE y.delivery = d.id AND y.closes) "
+                    "AND NOT EXISTS (SELECT FROM recibo.replays y WHERE y.delivery = d.id AND (y.closes OR y.action = "
+                    "'replayed')) "
                     "UNION ALL "
                     "SELECT f.request_id, NULL, format('failed callback %s waits although it is on record as done', f.id) "
                     "FROM recibo.failed_callbacks f JOIN recibo.replays y ON y.failed_callback = f.id AND y.closes "
@@ -140,11 +141,12 @@ const statement replayed_parked = whole_statement(
     "SELECT NULL::text AS request_id, NULL::uuid AS operation, format('delivery %s was replayed and parked, and neither waits "
     "nor "
     "is part of an operation', y.delivery) AS what "
-    "FROM recibo.replays y WHERE y.action = 'replayed' AND y.closes AND y.disposition IN ('parked', 'conflict') AND y.operation "
+    "FROM recibo.replays y WHERE y.action = 'replayed' AND y.disposition IN ('parked', 'conflict') AND y.operation "
     "IS "
     "NULL AND NOT EXISTS (SELECT FROM recibo.parked p WHERE p.replay = y.id) "
     "AND NOT EXISTS (SELECT FROM recibo.unclaimed u WHERE u.delivery = y.delivery) "
-    "AND NOT EXISTS (SELECT FROM recibo.replays m WHERE m.failed_callback = y.failed_callback AND m.action = 'met')");
+    "AND NOT EXISTS (SELECT FROM recibo.replays m WHERE m.failed_callback = y.failed_callback AND m.delivery = y.delivery AND "
+    "m.action = 'met')");
 
 const statement parked_deliveries = whole_statement(
     "parked_deliveries",

@@ -16,9 +16,9 @@ using postgres::statement;
 const statement insert_replays{
     "insert_replays",
     "INSERT INTO recibo.replays (id, failed_callback, provider, delivery, action, at, actor, reason, disposition, closes, "
-    "operation, sequence, key) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+    "operation, sequence, key, items) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
     {oid::uuid_array, oid::uuid_array, oid::text_array, oid::uuid_array, oid::text_array, oid::timestamptz_array, oid::text_array,
-     oid::text_array, oid::text_array, oid::boolean_array, oid::uuid_array, oid::int4_array, oid::bytea_array}};
+     oid::text_array, oid::text_array, oid::boolean_array, oid::uuid_array, oid::int4_array, oid::bytea_array, oid::text_array}};
 
 const statement delete_failed{"delete_failed",
                               "WITH gone AS (DELETE FROM recibo.failed_callbacks f WHERE f.id = ANY($1) RETURNING 1) "
@@ -28,16 +28,16 @@ const statement delete_failed{"delete_failed",
 const statement try_failed{
     "try_failed",
     "WITH changed AS (UPDATE recibo.failed_callbacks f SET attempts = f.attempts + 1, last_attempt_at = u.at, "
-    "disposition = u.disposition, reason = u.reason, detail = u.detail "
-    "FROM unnest($1, $2, $3, $4, $5) AS u(id, at, disposition, reason, detail) WHERE f.id = u.id "
+    "disposition = u.disposition, reason = u.reason, detail = u.detail, left_out = u.left_out "
+    "FROM unnest($1, $2, $3, $4, $5, $6) AS u(id, at, disposition, reason, detail, left_out) WHERE f.id = u.id "
     "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
-    {oid::uuid_array, oid::timestamptz_array, oid::text_array, oid::text_array, oid::text_array}};
+    {oid::uuid_array, oid::timestamptz_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array}};
 
 const statement close_resent{
     "close_resent",
     "WITH gone AS (DELETE FROM recibo.failed_callbacks f USING unnest($1, $2, $3, $4, $5, $6) AS w(id, provider, body_digest, "
     "resent_as, at, repeats) WHERE f.provider = w.provider AND f.body_digest = w.body_digest "
-    "AND NOT (w.repeats AND starts_with(f.reason, 'item_')) "
+    "AND NOT (w.repeats AND starts_with(f.reason, 'item_')) AND coalesce(f.left_out, '') NOT LIKE '%\"items\"%' "
     "RETURNING w.id AS row, f.id, f.provider, f.delivery, w.resent_as, w.at) "
     "INSERT INTO recibo.replays (id, failed_callback, provider, delivery, action, at, actor, closes, resent_as) "
     "SELECT g.row, g.id, g.provider, g.delivery, 'resent', g.at, g.provider, true, g.resent_as FROM gone g",
@@ -46,7 +46,7 @@ const statement close_resent{
 const statement select_material{
     "read_failed_material",
     "SELECT f.id, f.provider, f.delivery, d.received_at, d.secret, d.peer, d.trace_id, p.content_type, p.body, f.head, "
-    "f.signed_digest, f.body_digest, f.reason FROM recibo.failed_callbacks f "
+    "f.signed_digest, f.body_digest, f.reason, f.left_out, coalesce(d.payload, f.delivery) FROM recibo.failed_callbacks f "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = f.delivery LIMIT 1) d ON true "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.payloads x WHERE x.id = coalesce(d.payload, f.delivery) LIMIT 1) p ON true WHERE "
     "f.id = $1",
@@ -56,7 +56,7 @@ const statement select_closing{
     "read_closing",
     "SELECT r.action, r.actor, r.provider, r.at, r.reason, coalesce(m.disposition, r.disposition), o.request_id, o.state, "
     "r.delivery, r.resent_as FROM recibo.replays r "
-    "LEFT JOIN recibo.replays m ON m.failed_callback = r.failed_callback AND m.action = 'met' "
+    "LEFT JOIN recibo.replays m ON m.failed_callback = r.failed_callback AND m.delivery = r.delivery AND m.action = 'met' "
     "LEFT JOIN recibo.operations o ON o.id = coalesce(m.operation, r.operation) WHERE r.failed_callback = $1 AND r.closes",
     {oid::uuid}};
 
@@ -96,6 +96,7 @@ void new_replays::add(const replay_row& r) {
   add_id_or_null(rows.next(), r.operation);
   add_number_or_null(rows.next(), r.sequence);
   add_text_or_null(rows.next(), r.key);
+  add_text_or_null(rows.next(), r.items);
 }
 
 closed_failed::closed_failed() : rows(delete_failed) {}
@@ -103,12 +104,13 @@ void closed_failed::add(failed_callback_id id) { rows.next().add(id.binary()); }
 
 tried_failed::tried_failed() : rows(try_failed) {}
 void tried_failed::add(failed_callback_id id, sys_micros at, std::string_view disposition, std::string_view reason,
-                       std::string_view detail) {
+                       std::string_view detail, std::string_view left_out) {
   rows.next().add(id.binary());
   rows.next().add_time(at);
   rows.next().add(disposition);
   rows.next().add(reason);
   rows.next().add(detail);
+  add_text_or_null(rows.next(), left_out);
 }
 
 resent_failed::resent_failed() : rows(close_resent) {}
@@ -144,6 +146,8 @@ awaitable<result<std::optional<failed_material>>> read_failed_material(postgres:
   out.signed_digest = digest_or_null(*found, 0, 10);
   out.body_digest = digest_at(*found, 0, 11);
   out.reason = found->string(0, 12);
+  out.left_out = found->text_or_null(0, 13).value_or("");
+  out.payload = found->id<delivery_id>(0, 14);
   co_return std::optional<failed_material>(std::move(out));
 }
 

@@ -62,6 +62,16 @@ const items = async (id, query = '') => recibo.list(`/v1/operations/${encodeURIC
 const states = async (id) => Object.fromEntries((await items(id)).map((i) => [i.item_id, i.state]));
 const told = (answer) => answer.json.items.map((i) => [i.item_id, i.disposition, i.state]);
 
+const failedOf = async (id) => (await recibo.list('/v1/failed-callbacks')).find((f) => f.request_id === id);
+const replay = (failed, dry_run = false) =>
+  recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended', dry_run } });
+// More words in the provider's map.
+async function map(more) {
+  recibo.config.providers.batch.events = { ...recibo.config.providers.batch.events, ...more };
+  recibo.write();
+  assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
+}
+
 test('S27 one bad element: the others are applied, the answer tells each, a resend is a replay', async () => {
   await withItems('req-270', 'p6', ['i1', 'i2', 'i3']);
   const body = '{"request_id":"req-270","event_id":"evt-270","status":"processing","results":[{"id":"i1","status":"succeeded"},{"id":"i2","status":"no-such-status"},{"id":"i3","status":"succeeded"}]}';
@@ -84,8 +94,8 @@ test('S27 one bad element: the others are applied, the answer tells each, a rese
   const [failed] = (await recibo.list('/v1/failed-callbacks')).filter((f) => f.request_id === 'req-270');
   assert.deepEqual([failed.disposition, failed.delivery_id], ['unmapped', first.json.delivery_id]);
   assert.match(failed.detail, /item i2/);
-  const replayed = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended' } });
-  assert.deepEqual([replayed.status, replayed.json.code], [409, 'not_replayable'], replayed.text);
+  const replayed = await replay(failed);
+  assert.deepEqual([replayed.status, replayed.json.disposition, replayed.json.closed], [200, 'unmapped', false], 'nothing was mended');
   const shown = await recibo.run(['case', 'req-270']);
   assert.match(shown.stdout, /needs somebody +item i2 \(accepted\): unmapped/);
   const delivery = await recibo.api('GET', `/v1/deliveries/${first.json.delivery_id}`);
@@ -189,20 +199,60 @@ test('elements that cannot be read say so by their place, and are no harm to the
   assert.deepEqual(await states(id), { a: 'completed', b: 'accepted' });
 });
 
-test('where no element can be understood nothing is claimed, and a resend after the map was mended is applied', async () => {
+test('a replay decides what was left out, in as many steps as it takes, and nothing twice', async () => {
+  const id = freshId();
+  await withItems(id, 'batch', ['a', 'b', 'c']);
+  const body = say(id, '1', [{ id: 'c', status: 'later' }, { id: 'a', status: 'succeeded' }, { status: 'sent-back' }, { id: 'b', status: 'sent-back' }]);
+  const first = await send('batch', body);
+  assert.deepEqual(first.json.items.map((i) => i.disposition), ['unmapped', 'applied', 'unprocessable', 'unmapped'], first.text);
+  const failed = await failedOf(id);
+  await map({ 'sent-back': 'fail' });
+  const asked = await replay(failed, true);
+  assert.deepEqual([asked.status, asked.json.disposition, asked.json.closed], [200, 'partial', false], asked.text);
+  assert.deepEqual(await states(id), { a: 'completed', b: 'accepted', c: 'accepted' }, 'a dry run changes nothing');
+  const half = await replay(failed);
+  assert.deepEqual([half.status, half.json.disposition, half.json.closed], [200, 'partial', false], half.text);
+  assert.deepEqual(half.json.items.map((i) => [i.item_id ?? i.index, i.disposition]), [['c', 'unmapped'], [2, 'unprocessable'], ['b', 'applied']]);
+  assert.deepEqual(await states(id), { a: 'completed', b: 'failed', c: 'accepted' });
+  await map({ later: 'complete' });
+  const rest = await Promise.all([1, 2, 3].map(() => replay(failed)));
+  assert.deepEqual(rest.map((r) => r.status), [200, 200, 200]);
+  assert.equal((await failedOf(id)).attempts >= 1, true, 'the element without an identity is left');
+  assert.deepEqual(await states(id), { a: 'completed', b: 'failed', c: 'completed' });
+  const moves = (await recibo.timeline(id)).filter((e) => e.kind === 'transition' && e.item_id);
+  assert.deepEqual(moves.map((e) => [e.item_id, e.to]), [['a', 'completed'], ['b', 'failed'], ['c', 'completed']], 'each item moved once');
+  assert.equal((await send('batch', body)).text, first.text, 'the answer stays what it was');
+  const given = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/discard`, { token: 'ops', body: { reason: 'names no item' } });
+  assert.equal(given.status, 200, given.text);
+});
+
+test('what was applied in part is done once its failed callback is replayed', async () => {
+  const id = freshId();
+  await withItems(id, 'batch', ['a', 'b']);
+  await send('batch', say(id, '1', [{ id: 'a', status: 'succeeded' }, { id: 'b', status: 'arrived' }]));
+  const failed = await failedOf(id);
+  await map({ arrived: 'complete' });
+  const done = await replay(failed);
+  assert.deepEqual([done.status, done.json.disposition, done.json.closed, done.json.state], [200, 'applied', true, 'completed'], done.text);
+  const again = await replay(failed);
+  assert.deepEqual([again.status, again.replayed, again.json.disposition], [200, true, 'applied']);
+  assert.equal(await failedOf(id), undefined);
+});
+
+test('where no element can be understood nothing is claimed, and after the map was mended a replay or a resend is applied', async () => {
+  const other = freshId();
+  await withItems(other, 'batch', ['a']);
+  await send('batch', say(other, '1', [{ id: 'a', status: 'settled' }]));
   const id = freshId();
   await withItems(id, 'batch', ['a']);
   const body = say(id, '1', [{ id: 'a', status: 'settled' }]);
   const first = await send('batch', body);
   assert.deepEqual([first.status, first.json.disposition], [202, 'unmapped']);
-  recibo.config.providers.batch.events = { ...recibo.config.providers.batch.events, settled: 'complete' };
-  recibo.write();
-  const reloaded = await recibo.api('POST', '/v1/config/reload', { token: 'root' });
-  assert.equal(reloaded.status, 200, reloaded.text);
-  const [failed] = (await recibo.list('/v1/failed-callbacks')).filter((f) => f.request_id === id);
-  const replayed = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended' } });
-  assert.deepEqual([replayed.status, replayed.json.code], [409, 'not_replayable'], replayed.text);
-  assert.deepEqual(await states(id), { a: 'accepted' });
+  await map({ settled: 'complete' });
+  const replayed = await replay(await failedOf(other));
+  assert.deepEqual([replayed.status, replayed.json.disposition, replayed.json.closed], [200, 'applied', true], replayed.text);
+  assert.deepEqual(await states(other), { a: 'completed' });
+  const failed = await failedOf(id);
   const second = await send('batch', body);
   assert.deepEqual([second.status, second.replayed, second.json.disposition, second.json.state], [200, false, 'applied', 'completed']);
   const [closing] = await recibo.sql('SELECT action, resent_as::text AS resent_as FROM recibo.replays WHERE failed_callback = $1', [failed.failed_callback_id]);

@@ -146,6 +146,8 @@ test('what nobody claims is given up in the end, on record', async () => {
   const id = freshId();
   const parked = await send('crowd', callbackBody(id, 'k-1'));
   assert.deepEqual(look(parked), [202, 'parked', false]);
+  const listed = async (which) => (await recibo.list(`/v1/deliveries?parked=${which}&provider=crowd`)).filter((d) => d.request_id === id);
+  assert.deepEqual([(await listed('waiting')).map((d) => [d.delivery_id, d.given_up_at]), await listed('given_up')], [[[parked.json.delivery_id, undefined]], []]);
   await recibo.sql("INSERT INTO recibo.reviews (id, kind, digest, key, delivery, detail, state, owner, opened_at, last_seen_at, provider, request_id) SELECT gen_random_uuid(), 'parked_age', p.content_digest, '', p.id, 'it waits', '', '', now(), now(), p.provider, p.request_id FROM recibo.parked p WHERE p.request_id = $1", [id]);
   await recibo.sql('UPDATE recibo.parked SET parked_at = now() - interval \'2 hours\' WHERE request_id = $1', [id]);
   await until('it is given up', async () => {
@@ -154,6 +156,7 @@ test('what nobody claims is given up in the end, on record', async () => {
   }, { timeout: 30_000, interval: 200 });
   const [{ n }] = await recibo.sql('SELECT (SELECT count(*) FROM recibo.parked WHERE request_id = $1) + (SELECT count(*) FROM recibo.parked_identities WHERE identity = $1) AS n', [id]);
   assert.equal(Number(n), 0);
+  assert.deepEqual([await listed('waiting'), (await listed('given_up')).map((d) => [d.delivery_id, typeof d.given_up_at])], [[], [[parked.json.delivery_id, 'string']]]);
   const [review] = await recibo.sql("SELECT v.status, v.resolution, a.actor FROM recibo.reviews v JOIN recibo.review_actions a ON a.review = v.id WHERE v.kind = 'parked_age' AND v.request_id = $1", [id]);
   assert.deepEqual(review, { status: 'resolved', resolution: 'given_up', actor: 'recibo' }, 'nobody has to look at its age any more');
   assert.equal((await recibo.api('GET', `/v1/deliveries/${parked.json.delivery_id}`)).status, 200, 'the delivery stays');

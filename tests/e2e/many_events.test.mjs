@@ -10,6 +10,7 @@ const stage = await Stage.begin({
   configure(config) {
     const { p1 } = config.providers;
     config.providers.many = { ...p1, extract: { ...p1.extract, each: '/events', reference: '/reference' } };
+    config.providers.elsewhere = { ...config.providers.many, extract: { ...config.providers.many.extract, each: '/events' } };
     // The body itself is the list; each element wraps its event.
     config.providers.list = {
       ...p1,
@@ -81,14 +82,45 @@ test('some of them bad: the others are applied, the answer tells each, and a res
   recibo.config.providers.many.events = { ...recibo.config.providers.many.events, odd: 'fail' };
   recibo.write();
   assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
-  const replayed = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended' } });
-  assert.deepEqual([replayed.status, replayed.json.code], [409, 'not_replayable'], replayed.text);
+  const replay = (more = {}) => recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended', ...more } });
+  const asked = await replay({ dry_run: true });
+  assert.deepEqual([asked.status, asked.json.events.map((e) => e.disposition)], [200, ['applied', 'unprocessable', 'unprocessable']], asked.text);
+  assert.equal((await recibo.everything()).transitions, before.transitions);
+  const replayed = await replay();
+  assert.deepEqual([replayed.status, replayed.json.disposition, replayed.json.closed], [200, 'partial', false], replayed.text);
+  assert.deepEqual(replayed.json.events.map((e) => [e.request_id, e.disposition]), [[ids[1], 'applied'], [null, 'unprocessable'], [null, 'unprocessable']]);
   const mended = await send('many', text);
   assert.deepEqual(mended.json.events.map((e) => e.disposition), ['applied', 'applied', 'unprocessable', 'applied', 'applied', 'unprocessable']);
   assert.deepEqual([(await recibo.get(ids[1])).state, (await recibo.everything()).transitions - before.transitions], ['failed', 1]);
+  // Two that nobody can mend: a second replay tries them alone, and a person gives them up.
+  assert.deepEqual((await replay()).json.events.map((e) => e.disposition), ['unprocessable', 'unprocessable']);
+  const given = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/discard`, { token: 'ops', body: { reason: 'no event' } });
+  assert.equal(given.status, 200, given.text);
   recibo.config.providers.many.events = { processing: 'progress', succeeded: 'complete', failed: 'fail' };
   recibo.write();
   assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
+});
+
+test('a request of which nothing was understood is replayed event by event, known and unknown operations alike', async () => {
+  const ids = [freshId(), freshId(), freshId()];
+  await accepted('elsewhere', ids[0], ids[1]);
+  const text = JSON.stringify({ data: { list: [event(ids[0], '1'), event(ids[1], '1', 'failed'), event(ids[2], '1'), event(ids[0], '1')] } });
+  const first = await send('elsewhere', text);
+  assert.deepEqual([first.status, first.json.disposition], [422, undefined], first.text);
+  const [failed] = await recibo.list('/v1/failed-callbacks?provider=elsewhere');
+  recibo.config.providers.elsewhere.extract.each = '/data/list';
+  recibo.write();
+  assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
+  // Three at once: what one has decided the others find decided.
+  const answers = await Promise.all([1, 2, 3].map(() => recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended' } })));
+  for (const answer of answers) assert.equal(answer.status, 200, answer.text);
+  assert.equal((await recibo.list('/v1/failed-callbacks?provider=elsewhere')).length, 0, 'it is done');
+  assert.deepEqual([(await recibo.get(ids[0])).state, (await recibo.get(ids[1])).state], ['completed', 'failed']);
+  await accepted('elsewhere', ids[2]);
+  assert.equal((await recibo.get(ids[2])).state, 'completed', 'what was parked by the replay met its operation');
+  for (const id of ids) await recibo.expectCounts(id, 1, 1, 0);
+  const again = await send('elsewhere', text);
+  assert.deepEqual([again.status, again.replayed, again.json.events.map((e) => e.disposition)], [200, true, ['applied', 'applied', 'applied', 'applied']], again.text);
 });
 
 test('S04 in a list: another content under a key is a conflict of that event alone', async () => {

@@ -170,6 +170,7 @@ struct replayed {
   std::string_view key;          // replays.key: as the mended configuration extracts it
   sha256_digest body_digest{};
   std::string_view reason;
+  std::string_view items;  // replays.items
   std::optional<moved> move;
 };
 audit_fact replay_fact(const replayed& what);

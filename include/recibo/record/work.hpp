@@ -45,6 +45,14 @@ struct replay {
   std::string actor, reason;
   bool dry_run = false;  // decided and taken back: the outcome says what would happen
   bool met = false;      // it was parked by the replay, and its operation has come
+  // Of a request with many events: which of them this is, and how many there are as extraction reads it now.
+  std::optional<std::size_t> part;
+  std::size_t parts = 0;
+  // The event has no delivery of its own yet: it is put on record under the callback's ID, as what it was when it came.
+  bool new_delivery = false;
+  delivery_id payload;  // what that delivery's body is kept under
+  // Only these elements of its list of items are decided: the rest of the callback was.
+  std::vector<std::size_t> items;
 };
 
 // A verified callback, extracted. Owns all it names.

@@ -50,6 +50,8 @@ struct failed_row {
   delivery_id delivery;
   std::optional<std::string> request_id, event;
   std::int32_t answer_status = 422;
+  // What of it is still to be decided (record/left_out.hpp); empty: all.
+  std::string left_out{};
   // Of new rows alone: what a replay reads beside the body.
   std::string head{};
   std::optional<sha256_digest> signed_digest{};

@@ -32,7 +32,8 @@ struct delivery_view {
   std::string secret, peer;
   std::int32_t answer_status = 0;
   std::optional<std::string> trace_id;
-  std::optional<std::string> items;  // what was decided about each item, JSON text
+  std::optional<std::string> items;       // what was decided about each item, JSON text
+  std::optional<sys_micros> given_up_at;  // it was parked, and no operation came in time
 };
 
 boost::asio::awaitable<result<std::optional<delivery_view>>> find_delivery(postgres::pool& pool, delivery_id id,
@@ -40,6 +41,9 @@ boost::asio::awaitable<result<std::optional<delivery_view>>> find_delivery(postg
 
 struct delivery_query {
   std::optional<std::string> provider, request_id, disposition;
+  // Those alone that wait for their operation, or that were given up; not together with `request_id`.
+  enum class parked { any, waiting, given_up };
+  parked which = parked::any;
   // For `request_id`: what is parked is found by provider and name.
   std::vector<std::string> providers;
   std::optional<delivery_id> after;

@@ -93,7 +93,7 @@ struct verify_fact {
   std::int64_t review_notifications = 0;
   // Of the row of replays with the same sequence; nullopt: there is none.
   std::optional<failed_callback_id> failed;
-  std::string replay_disposition, replay_key, replay_reason;
+  std::string replay_disposition, replay_key, replay_reason, replay_items;
   std::optional<delivery_id> replay_key_holder;  // of the claim on that key
   bool replay_agrees = false;                    // time, actor and delivery are those of the audit row
   bool review_agrees = false;                    // the review is of this operation and, where it was resolved, says the same

@@ -32,6 +32,7 @@ struct replay_row {
   std::optional<operation_id> operation;
   std::optional<std::int32_t> sequence;  // of the audit row
   std::string_view key;
+  std::string_view items;  // what was decided about each item
 };
 struct new_replays {
   bulk rows;
@@ -45,11 +46,13 @@ struct closed_failed {
   closed_failed();
   void add(failed_callback_id id);
 };
-// Failed callbacks that were replayed and could still not be understood, and why.
+// Failed callbacks that were replayed, of which something is left that could not be understood, and why.
 struct tried_failed {
   bulk rows;
   tried_failed();
-  void add(failed_callback_id id, sys_micros at, std::string_view disposition, std::string_view reason, std::string_view detail);
+  // `left_out`: as failed_row's.
+  void add(failed_callback_id id, sys_micros at, std::string_view disposition, std::string_view reason, std::string_view detail,
+           std::string_view left_out);
 };
 // Failed callbacks whose provider sent the same bytes again, and they were understood: closed, on record. Those that do not
 // exist are no error. `repeats`: their key is used, so that they moved nothing this time; a row about items that were left out
@@ -71,7 +74,8 @@ struct failed_material {
   std::optional<std::string> head;
   std::optional<sha256_digest> signed_digest;
   sha256_digest body_digest{};
-  std::string reason;  // failed_callbacks.reason
+  std::string reason, left_out;  // as in failed_callbacks; no `left_out`: all is left
+  delivery_id payload;           // what the body is kept under
 };
 boost::asio::awaitable<result<std::optional<failed_material>>> read_failed_material(postgres::pool& pool, failed_callback_id id,
                                                                                     postgres::deadline until);
