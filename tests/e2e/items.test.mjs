@@ -345,6 +345,21 @@ test('operations that a callback registers get their items from callbacks', asyn
   assert.deepEqual([second.json.state, told(second)], ['completed', [['b', 'applied', 'completed'], ['a', 'applied', 'completed']]]);
 });
 
+test('the client of an operation that a callback registered may name other items than the callbacks did', async () => {
+  const id = freshId();
+  const first = await send('registering', say(id, '1', [{ id: 'a', status: 'succeeded' }, { id: 'b', status: 'processing' }]));
+  assert.deepEqual([first.json.disposition, told(first)], ['applied', [['a', 'applied', 'completed'], ['b', 'applied', 'processing']]]);
+  const made = await recibo.register(id, { provider: 'registering', items: [{ item_id: 'a' }, { item_id: 'c' }] });
+  assert.equal(made.status, 201, made.text);
+  assert.deepEqual(await states(id), { a: 'completed', b: 'processing', c: 'accepted' });
+  assert.equal((await recibo.register(id, { provider: 'registering', items: [{ item_id: 'a' }, { item_id: 'c' }] })).status, 200);
+  assert.equal((await recibo.register(id, { provider: 'registering', items: [{ item_id: 'd' }] })).status, 409);
+  const rest = await send('registering', say(id, '2', [{ id: 'c', status: 'succeeded' }, { id: 'b', status: 'succeeded' }]));
+  assert.deepEqual(told(rest), [['c', 'applied', 'completed'], ['b', 'applied', 'completed']], rest.text);
+  const audit = await recibo.audit(id);
+  assert.equal(audit.code, 0, audit.stdout);
+});
+
 test('ten thousand items: registered, shown a thousand at a time, and moved by one callback', async () => {
   const id = freshId();
   const names = Array.from({ length: 10_000 }, (_, i) => `i${i}`);

@@ -236,5 +236,44 @@ TEST(DecideProperties, EveryOrderEndsInTheSameStateOrInReview) {
   EXPECT_GT(doubtful, 1000u);
 }
 
+// In a ring the provider's sequence tells: what it said last is the end, in whatever order it came and however often.
+TEST(DecideProperties, InARingTheLastOfTheSequenceIsTheEnd) {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    random r(seed);
+    const std::size_t count = 2 + below(r, 4);
+    std::vector<state> states;
+    std::vector<move> moves;
+    for (std::size_t i = 0; i < count; ++i) states.push_back(open("s" + std::to_string(i)));
+    for (std::size_t from = 0; from < count; ++from) {
+      for (std::size_t to = 0; to < count; ++to)
+        if (from != to) moves.push_back(move{states[from].name, "e" + std::to_string(to), states[to].name, {provider}, ""});
+    }
+    std::optional<workflow> table;
+    ASSERT_TRUE(workflow::make("ring", "s0", states, moves, table).empty());
+    std::vector<sent> events;
+    for (std::size_t i = 0; i < 5; ++i) {
+      const std::string key = "k" + std::to_string(i);
+      // The clock of its machines says nothing.
+      const auto at = sys_micros(std::chrono::seconds(below(r, 100)));
+      events.push_back({key, "e" + std::to_string(below(r, count)), at, static_cast<std::int64_t>(10 + i), sha256(key)});
+    }
+    const std::string end = "s" + events.back().event.substr(1);
+    events.push_back(events[below(r, events.size())]);
+    std::vector<std::size_t> order(events.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    do {
+      operation op(*table);
+      for (const std::size_t i : order) {
+        op.receive(events[i], order_rule::sequence);
+        if (HasFatalFailure()) return;
+      }
+      check_history(op);
+      ASSERT_EQ(op.state, end);
+      ASSERT_FALSE(op.reviewed);
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
 }  // namespace
 }  // namespace recibo::transition
