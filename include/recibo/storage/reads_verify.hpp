@@ -39,6 +39,19 @@ struct verify_operation {
   std::int64_t corrected = 0;       // sequence of the latest correction; 0: none
 };
 
+struct verify_correction {
+  std::string kind, actor, client, action, reference, amount, currency, account, metadata;
+  sys_micros at{};
+  std::optional<sys_micros> deadline;
+  sha256_digest intent{};
+};
+
+struct verify_workflow_change {
+  std::int64_t from_workflow = 0, to_workflow = 0;
+  std::string from, to, actor, reason;
+  sys_micros at{};
+};
+
 struct verify_fact {
   operation_id operation;
   std::int64_t sequence = 0;
@@ -70,20 +83,9 @@ struct verify_fact {
   std::int64_t outbox_rows = 0, outbox_strangers = 0;
   bool access_recorded = false;  // a row of payload_accesses says the same
   // Of the correction with the same sequence; nullopt where there is none.
-  struct correction {
-    std::string kind, actor, client, action, reference, amount, currency, account, metadata;
-    sys_micros at{};
-    std::optional<sys_micros> deadline;
-    sha256_digest intent{};
-  };
-  std::optional<correction> corrected;
+  std::optional<verify_correction> corrected;
   // Of the change of the workflow with the same sequence; nullopt where there is none.
-  struct workflow_change {
-    std::int64_t from_workflow = 0, to_workflow = 0;
-    std::string from, to, actor, reason;
-    sys_micros at{};
-  };
-  std::optional<workflow_change> workflow_changed;
+  std::optional<verify_workflow_change> workflow_changed;
   // Of the row of review_actions with the same sequence; nullopt: there is none.
   std::optional<review_id> review;
   std::string action, assignee, resolution, review_reason, review_actor;
