@@ -41,6 +41,8 @@ const statement orphan_accesses =
     whole_statement("accesses", orphans("payload_accesses", "%s payload accesses without their operation"));
 const statement orphan_reviews = whole_statement("reviews", orphans("reviews", "%s reviews without their operation"));
 
+const statement orphan_timers = whole_statement("timers", orphans("timers", "%s timers without their operation"));
+
 const statement orphan_review_actions =
     whole_statement("review_actions", orphans("review_actions", "%s actions about reviews without their operation"));
 
@@ -225,6 +227,7 @@ const whole_check checks[] = {
     {"references", &orphan_accesses},
     {"references", &orphan_reviews},
     {"references", &orphan_review_actions},
+    {"references", &orphan_timers},
     {"reviews", &review_states},
     {"reviews", &outgrown_reviews},
     {"deliveries", &unrecorded_deliveries},
