@@ -24,6 +24,8 @@ constexpr auto look_every = 1s, look_limit = 2s, rematch_every = 10s, sweep_ever
 constexpr auto partitions_every = 1h;
 // Above so many operations their states are not counted: it would read the whole table.
 constexpr std::int64_t countable_operations_max = 1'000'000;
+// The same for timers and the ages by state that hang on them.
+constexpr std::int64_t countable_timers_max = 200'000;
 
 const postgres::statement ensure_partitions{"ensure_partitions", "SELECT recibo.ensure_partitions()", {}};
 const postgres::statement ages{
@@ -35,12 +37,14 @@ const postgres::statement ages{
 // timers: of those that have run out and wait for the clock; overdue: of those that have run out at all.
 const postgres::statement timer_ages{
     "timer_ages",
-    "SELECT 'timers', extract(epoch FROM now() - min(due_at))::text FROM recibo.timers WHERE fired_at IS NULL AND due_at <= now() "
-    "UNION ALL SELECT 'overdue', extract(epoch FROM now() - min(due_at))::text FROM recibo.timers WHERE due_at <= now() "
+    "SELECT 'timers', extract(epoch FROM now() - min(due_at))::text FROM recibo.timers WHERE fired_at IS NULL AND due_at <= "
+    "now() "
+    "UNION ALL SELECT 'overdue', extract(epoch FROM now() - least((SELECT min(due_at) FROM recibo.timers WHERE fired_at IS NULL "
+    "AND due_at <= now()), (SELECT min(due_at) FROM recibo.timers WHERE fired_at IS NOT NULL)))::text "
     "UNION ALL SELECT 'operations:' || s.state, extract(epoch FROM now() - min(o.state_at))::text FROM unnest($1) AS s(state) "
     "LEFT JOIN (recibo.timers t JOIN recibo.operations o ON o.id = t.operation AND t.kind = 'limit') ON o.state = s.state "
-    "GROUP BY s.state",
-    {oid::text_array}};
+    "WHERE (SELECT reltuples FROM pg_class WHERE oid = 'recibo.timers'::regclass) <= $2 GROUP BY s.state",
+    {oid::text_array, oid::int8}};
 // Made by the services' clocks, which may be a little ahead.
 const postgres::statement outbox_ages{"outbox_ages",
                                       "SELECT d.name, extract(epoch FROM now() - (SELECT min(n.created_at) FROM "
@@ -104,6 +108,9 @@ boost::asio::awaitable<bool> upkeep::look() {
     }
   }
   parts_.health.saw(std::move(seen));
+  // Nothing runs out while no callback could be taken (R44): only a replica that is ready gives a sign of life. Here, where
+  // nothing else is waited for that may take longer than it lasts.
+  if (schema_fits_ && parts_.health.reasons().empty()) co_await process::beat(parts_.pool, steady_clock::now() + look_limit);
   const auto pool = parts_.pool.state();
   parts_.metrics.db_connections("idle", pool.idle);
   parts_.metrics.db_connections("busy", pool.busy);
@@ -138,10 +145,7 @@ boost::asio::awaitable<bool> upkeep::review() {
 }
 
 boost::asio::awaitable<bool> upkeep::clock() {
-  // Nothing runs out while no callback could be taken (R44): only a replica that is ready gives a sign of life.
   if (!schema_fits_ || !parts_.health.reasons().empty()) co_return false;
-  const auto alive = co_await process::beat(parts_.pool);
-  if (!alive) co_return false;
   co_await process::listen_once(parts_.pool, parts_.settings, parts_.ears);
   const process::record_function record = [this](record::work what, steady_clock::time_point until) {
     return parts_.recorder.record(std::move(what), until);
@@ -156,15 +160,14 @@ boost::asio::awaitable<void> upkeep::measure_timers() {
   postgres::binary_array states(oid::text);
   for (const auto& state : limited_states(*settings)) states.add(state);
   postgres::parameters with;
-  with.array(std::move(states));
+  with.array(std::move(states)).int8(countable_timers_max);
   const auto found = co_await parts_.pool.query(timer_ages, std::move(with), steady_clock::now() + measure_limit);
   if (found)
     for (int i = 0; i < found->size(); ++i)
       parts_.metrics.oldest_age(found->text(i, 0), found->is_null(i, 1) ? 0.0 : std::max(0.0, std::stod(found->string(i, 1))));
   const auto heard = co_await storage::read_provider_activity(parts_.pool, steady_clock::now() + measure_limit);
   if (heard)
-    for (const auto& one : *heard)
-      parts_.metrics.provider_silence(one.provider, one.quiet_s, one.silent_at.has_value());
+    for (const auto& one : *heard) parts_.metrics.provider_silence(one.provider, one.quiet_s, one.silent_at.has_value());
 }
 
 boost::asio::awaitable<bool> upkeep::measure() {

@@ -47,7 +47,8 @@ boost::asio::awaitable<std::vector<storage::provider_change>> listen_once(postgr
     one.alert = p.silence_alert;
     one.resend_gap = config::resend_gap_of(name, *now_in_force);
     if (const auto last = heard.find(name); last != heard.end())
-      one.heard_since = std::chrono::duration_cast<std::chrono::milliseconds>(std::max(at - last->second, steady_clock::duration::zero()));
+      one.heard_since =
+          std::chrono::duration_cast<std::chrono::milliseconds>(std::max(at - last->second, steady_clock::duration::zero()));
   }
   if (all.empty()) co_return std::vector<storage::provider_change>();
   const auto changed = co_await storage::watch_providers(pool, std::move(all), at + listen_limit);

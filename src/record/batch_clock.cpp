@@ -10,7 +10,7 @@ namespace {
 
 using transition::timer_kind;
 
-constexpr std::string_view clock_actor = "clock", overdue_kind = "overdue";
+constexpr std::string_view overdue_kind = "overdue";
 
 bool has_moved(const operation_in_hand& o) {
   return o.created || o.row.version != o.locked_version || o.row.workflow != o.locked_workflow;
@@ -84,7 +84,7 @@ void batch::decide_timer(const timer_due& t, verdict& v) {
   if (move) {
     evidence::raised said;
     said.who = transition::actor_kind::clock;
-    said.actor = clock_actor;
+    said.actor = evidence::clock_actor;
     said.reason = reason;
     raise(*o, *t.settings, nullptr, **move, said);
   } else {
@@ -133,13 +133,13 @@ void batch::record_by_clock(const config::settings& settings, operation_in_hand*
   row.review = review;
   row.action = action;
   row.at = at_;
-  row.actor = clock_actor;
+  row.actor = evidence::clock_actor;
   row.reason = reason;
   if (o) {
     evidence::reviewed fact;
     fact.sequence = o->row.sequence + 1;
     fact.at = at_;
-    fact.actor = clock_actor;
+    fact.actor = evidence::clock_actor;
     fact.review = review;
     fact.action = action;
     fact.reason = reason;

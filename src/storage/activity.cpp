@@ -13,10 +13,10 @@ using postgres::binary_array;
 using postgres::parameters;
 using postgres::statement;
 
-// $1 provider, $2 alert, $3 resend gap in seconds, $4 heard so many ms ago, $5 the gap of watching in seconds. A provider is silent
-// once it was quiet for its alert; after nobody was there to hear it, not before its next attempt should have come. Only being
-// heard ends it. Rows that say nothing new are left alone for two seconds. now() is the mark by which the statement
-// that changed it knows its own work.
+// $1 provider, $2 alert, $3 resend gap in seconds, $4 heard so many ms ago, $5 the gap of watching in seconds. A provider is
+// silent once it was quiet for its alert; after nobody was there to hear it, not before its next attempt should have come. Only
+// being heard ends it. Rows that say nothing new are left alone for two seconds. now() is the mark by which the statement that
+// changed it knows its own work.
 const statement watch{
     "watch_providers",
     "INSERT INTO recibo.provider_activity AS p (provider, heard_at, since, watched_at, resumed_at, alert_s) "
@@ -40,7 +40,8 @@ const statement judge_silence{
     "ORDER BY p.provider), "
     "changed AS (UPDATE recibo.provider_activity p SET silent_at = due.will_be, "
     "spoke_at = CASE WHEN due.will_be IS NULL AND due.alert_s IS NOT NULL THEN now() ELSE p.spoke_at END "
-    "FROM due WHERE p.provider = due.provider AND due.was IS DISTINCT FROM due.will_be AND p.silent_at IS NOT DISTINCT FROM due.was "
+    "FROM due WHERE p.provider = due.provider AND due.was IS DISTINCT FROM due.will_be AND p.silent_at IS NOT DISTINCT FROM "
+    "due.was "
     "RETURNING p.provider, due.will_be IS NOT NULL AS silent, due.quiet_s, due.alert_s) "
     "SELECT provider, silent, quiet_s FROM changed WHERE alert_s IS NOT NULL ORDER BY provider",
     {oid::text_array, oid::int8_array}};
@@ -65,7 +66,11 @@ awaitable<result<std::vector<provider_change>>> watch_providers(postgres::pool& 
     heard.add_int8(one.heard_since ? std::optional<std::int64_t>(one.heard_since->count()) : std::nullopt);
   }
   parameters known, by;
-  known.array(std::move(providers)).array(std::move(alerts)).array(std::move(gaps)).array(std::move(heard)).int8(watch_gap.count());
+  known.array(std::move(providers))
+      .array(std::move(alerts))
+      .array(std::move(gaps))
+      .array(std::move(heard))
+      .int8(watch_gap.count());
   by.array(std::move(judged)).array(std::move(waits));
   postgres::pipeline work;
   work.add(watch, std::move(known)).add(judge_silence, std::move(by));

@@ -35,7 +35,8 @@ std::string candidates_of(origin from) {
              "@> $13) UNION SELECT m.operation FROM recibo.corrections m WHERE m.metadata <> '{}' AND (m.metadata @> $12 OR "
              "m.metadata @> $13)";
     case origin::review: return "SELECT DISTINCT v.operation AS id FROM recibo.reviews v WHERE v.status = 'open'";
-    case origin::overdue: return "SELECT t.operation AS id FROM recibo.timers t WHERE t.fired_at IS NULL AND t.due_at <= now() UNION "
+    case origin::overdue:
+      return "SELECT t.operation AS id FROM recibo.timers t WHERE t.fired_at IS NULL AND t.due_at <= now() UNION "
              "SELECT t.operation FROM recibo.timers t WHERE t.fired_at IS NOT NULL";
   }
   return "";
@@ -73,9 +74,10 @@ statement make_list(origin from, bool newest_first) {
          "FROM (VALUES (1)) AS always LEFT JOIN (page JOIN (" +
          operation_source + ") ON o.id = page.id) ON true ORDER BY o.id" + order;
   const std::string name = "list_operations_" + std::to_string(static_cast<int>(from)) + (newest_first ? "_newest" : "_oldest");
-  return {name, sql, {oid::uuid,       oid::uuid,       oid::int8,         oid::int8,        oid::text,        oid::text,
-                      oid::text,       oid::text,       oid::boolean,      oid::timestamptz, oid::timestamptz, oid::jsonb,
-                      oid::jsonb,      oid::text,       oid::text_array,   oid::boolean}};
+  return {name,
+          sql,
+          {oid::uuid, oid::uuid, oid::int8, oid::int8, oid::text, oid::text, oid::text, oid::text, oid::boolean, oid::timestamptz,
+           oid::timestamptz, oid::jsonb, oid::jsonb, oid::text, oid::text_array, oid::boolean}};
 }
 
 const statement& list_statement(origin from, bool newest_first) {

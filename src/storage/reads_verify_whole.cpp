@@ -55,6 +55,12 @@ const statement review_states = whole_statement(
     "WHERE (v.status = 'resolved') <> EXISTS (SELECT FROM recibo.review_actions a WHERE a.review = v.id AND a.action = "
     "'resolved') "
     "UNION ALL "
+    "SELECT o.request_id, v.operation, format('review %s was opened by the clock, and no action says so', v.id) FROM "
+    "recibo.reviews v "
+    "LEFT JOIN recibo.operations o ON o.id = v.operation WHERE v.kind = 'overdue' AND NOT EXISTS (SELECT FROM "
+    "recibo.review_actions a "
+    "WHERE a.review = v.id AND a.action = 'opened' AND a.actor = 'clock') "
+    "UNION ALL "
     "SELECT NULL, a.operation, format('an action about review %s, which does not exist', a.review) FROM recibo.review_actions a "
     "LEFT JOIN recibo.reviews v ON v.id = a.review WHERE v.id IS NULL");
 

@@ -186,7 +186,7 @@ test('another version of the workflow brings its limits', async () => {
 test('two replicas, in other time zones: each of many fires once', async () => {
   const other = await recibo.serve({ env: { TZ: 'Asia/Kathmandu' } });
   recibo.service = recibo.services[0];
-  const ids = Array.from({ length: 120 }, freshId);
+  const ids = Array.from({ length: 120 }, () => freshId());
   await Promise.all(ids.map((id) => recibo.accepted(id)));
   await until('all of them to move', async () => {
     const [row] = await recibo.sql(`SELECT count(*)::int AS n FROM recibo.operations WHERE request_id = ANY($1) AND state <> 'accepted'`, [ids]);
@@ -203,7 +203,7 @@ test('two replicas, in other time zones: each of many fires once', async () => {
 });
 
 test('killed at any step, again and again, each fires once and leaves nothing half done', async () => {
-  const ids = Array.from({ length: 150 }, freshId);
+  const ids = Array.from({ length: 450 }, () => freshId());
   await Promise.all(ids.map((id) => recibo.accepted(id, { provider: 'p2' })));
   await Promise.all(ids.map(async (id) => assert.equal((await recibo.event(id, { event: 'submitted' })).status, 200)));
   const left = async () => (await recibo.sql(`SELECT count(*)::int AS n FROM recibo.operations WHERE request_id = ANY($1) AND state = 'processing'`, [ids]))[0].n;
@@ -218,6 +218,20 @@ test('killed at any step, again and again, each fires once and leaves nothing ha
     [ids],
   );
   assert.deepEqual(row, { n: ids.length, operations: ids.length });
+});
+
+test('a replica that was frozen fires nothing that ran out meanwhile: nobody could take a callback', async () => {
+  const id = freshId();
+  await recibo.accepted(id);
+  process.kill(recibo.service.pid, 'SIGSTOP');
+  await sleep(12_000);
+  process.kill(recibo.service.pid, 'SIGCONT');
+  await recibo.service.log((r) => r.msg === 'no replica was ready to take callbacks; limits stood still');
+  await until('the limit to be put off', async () => (await timers(id))[0].left > 0);
+  const [limit] = await timers(id);
+  assert.ok(limit.left > 295 && limit.left < 320, `the outage, and five minutes: ${limit.left}`);
+  await sleep(1_500);
+  assert.equal((await recibo.get(id)).state, 'accepted');
 });
 
 test('an outage puts off what ran meanwhile, by as long as it lasted and the gap until the provider sends again', async () => {

@@ -12,14 +12,14 @@ namespace recibo::process {
 // Says that this replica is ready to take callbacks; call it only while that is so, and more often than
 // storage::intake_alive_for. Returns the downtime that it ends, on the one replica that noticed it: look-ups of what the
 // outage swallowed begin there. Errors of the pool.
-boost::asio::awaitable<result<std::optional<transition::downtime>>> beat(postgres::pool& pool);
+boost::asio::awaitable<result<std::optional<transition::downtime>>> beat(postgres::pool& pool, postgres::deadline until);
 
 struct clock_round {
   int fired = 0, reviewed = 0, put_off = 0, reminded = 0;
   int failed = 0;  // tried again in the next round
 };
 
-// One round, after a beat(): at most two hundred timers, the oldest among them in no order, so that replicas meet seldom and
+// One round: at most two hundred timers, the oldest among them in no order, so that replicas meet seldom and
 // what an outage has dammed up comes down in pieces; then at most a hundred reviews. All outlive it. Stops quietly when the
 // database is away.
 boost::asio::awaitable<clock_round> fire_due(postgres::pool& pool, const config::snapshot& settings,

@@ -31,7 +31,8 @@ struct provider_change {
   std::chrono::seconds quiet_for{};
 };
 // `all` sorted by provider, so that replicas wait for one another in one order. Errors of the pool.
-boost::asio::awaitable<result<std::vector<provider_change>>> watch_providers(postgres::pool& pool, std::vector<provider_watch> all,
+boost::asio::awaitable<result<std::vector<provider_change>>> watch_providers(postgres::pool& pool,
+                                                                             std::vector<provider_watch> all,
                                                                              postgres::deadline until);
 
 struct provider_activity {

@@ -21,7 +21,7 @@ struct review_row {
   std::string_view kind;
   sha256_digest digest{};
   std::string_view key;  // of a conflict
-  delivery_id delivery;     // nil: the clock opened it
+  delivery_id delivery;  // nil: the clock opened it
   std::optional<delivery_id> first_delivery;
   std::optional<sha256_digest> first_digest;
   std::optional<sha256_digest> signed_digest{};  // of a conflict whose key is not signed

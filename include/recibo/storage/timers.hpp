@@ -26,7 +26,7 @@ struct timer_row {
   std::optional<std::string> event;  // nullopt: the configuration has to be asked
   std::int32_t version = 0;
   bool fired = false;
-  bool due = false;   // it has run out, and intake is up
+  bool due = false;      // it has run out, and intake is up
   sys_micros read_at{};  // the transaction's time
 };
 void append_find_timers(checked_pipeline& to, const std::vector<operation_id>& operations);
@@ -39,8 +39,8 @@ std::vector<transition::downtime> read_downtimes(const postgres::rows& from);
 struct set_timers {
   bulk rows;
   set_timers();
-  void add(const operation_id& id, transition::timer_kind kind, std::optional<sys_micros> at, std::optional<std::chrono::seconds> after,
-           std::string_view event, std::int32_t version);
+  void add(const operation_id& id, transition::timer_kind kind, std::optional<sys_micros> at,
+           std::optional<std::chrono::seconds> after, std::string_view event, std::int32_t version);
 };
 // There need be none.
 struct ended_timers {
