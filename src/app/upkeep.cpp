@@ -167,7 +167,11 @@ boost::asio::awaitable<void> upkeep::measure_timers() {
       parts_.metrics.oldest_age(found->text(i, 0), found->is_null(i, 1) ? 0.0 : std::max(0.0, std::stod(found->string(i, 1))));
   const auto heard = co_await storage::read_provider_activity(parts_.pool, steady_clock::now() + measure_limit);
   if (heard)
-    for (const auto& one : *heard) parts_.metrics.provider_silence(one.provider, one.quiet_s, one.silent_at.has_value());
+    for (const auto& one : *heard) {
+      const auto known = settings->providers.find(one.provider);
+      const bool listens = known != settings->providers.end() && known->second.silence_alert.has_value();
+      parts_.metrics.provider_silence(one.provider, one.quiet_s, listens && one.silent_at);
+    }
 }
 
 boost::asio::awaitable<bool> upkeep::measure() {
