@@ -33,24 +33,6 @@ void take_metadata(const call& of, storage::operation_query& to) {
   to.metadata_as_value = values.take();
 }
 
-void add_limits(const transition::workflow& table, const config::settings& settings, std::vector<storage::state_limit>& to) {
-  for (const auto& state : table.states()) {
-    auto& l = to.emplace_back();
-    l.workflow = table.version_key();
-    l.state = state.name;
-    l.terminal = state.terminal;
-    if (state.limit) l.seconds = state.limit->after.count();
-    const auto usual = l;
-    for (const auto& [name, provider] : settings.providers) {
-      const auto own = provider.limits.find(state.name);
-      if (own == provider.limits.end()) continue;
-      auto& p = to.emplace_back(usual);
-      p.provider = name;
-      p.seconds = own->second ? std::optional<std::int64_t>(own->second->after.count()) : std::nullopt;
-    }
-  }
-}
-
 result<storage::operation_query> read_query(const call& of) {
   storage::operation_query what;
   what.state = of.query_of("state");
@@ -90,11 +72,6 @@ struct found_page {
 awaitable<result<found_page>> find_page(inside& in, call& of) {
   auto what = read_query(of);
   if (!what) co_return what.error();
-  if (what->overdue) {
-    auto tables = co_await in.workflows.all(in.with.pool, of.settings, of.until);
-    if (!tables) co_return tables.error();
-    for (const auto& table : *tables) add_limits(*table, *of.settings, what->limits);
-  }
   found_page out;
   out.newest_first = what->newest_first;
   auto page = co_await storage::list_operations(in.with.pool, std::move(*what), of.until);

@@ -2,6 +2,7 @@
 #include "handlers.hpp"
 
 #include "recibo/accept/accept.hpp"
+#include "recibo/config/state_limit.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -74,6 +75,11 @@ storage::operation_view view_of(const record::registration& r, const record::out
   o.currency = r.currency;
   o.account = r.account;
   o.deadline = r.deadline;
+  o.due_at = r.deadline;
+  if (const auto* limit = config::limit_of(*r.workflow, o.state, r.provider, *r.settings);
+      limit != nullptr && (!o.due_at || o.state_at + limit->after < *o.due_at)) {
+    o.due_at = o.state_at + limit->after;
+  }
   std::int64_t ordinal = 0;
   for (const auto& i : r.items) {
     if (ordinal == storage::items_shown_max) break;

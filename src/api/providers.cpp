@@ -1,12 +1,20 @@
 // GET /v1/providers: who may call back, by the configuration in force.
 #include "handlers.hpp"
 
+#include "recibo/storage/activity.hpp"
+
+#include <map>
+#include <string_view>
 #include <utility>
 
 namespace recibo::api {
 namespace {
 
-boost::asio::awaitable<http::response> list_providers(inside&, call& of) {
+boost::asio::awaitable<http::response> list_providers(inside& in, call& of) {
+  auto known = co_await storage::read_provider_activity(in.with.pool, of.until);
+  if (!known) co_return refuse(of, known.error());
+  std::map<std::string_view, const storage::provider_activity*> activity;
+  for (const auto& one : *known) activity.emplace(one.provider, &one);
   json_writer out;
   out.begin_object().key("data").begin_array();
   for (const auto& [name, p] : of.settings->providers) {
@@ -16,6 +24,12 @@ boost::asio::awaitable<http::response> list_providers(inside&, call& of) {
     out.end_object();
     out.number("answer_within_ms", p.answer_within.count());
     out.number("silence_alert_s", p.silence_alert ? std::optional<std::int64_t>(p.silence_alert->count()) : std::nullopt);
+    const auto at = activity.find(name);
+    const storage::provider_activity* const heard = at == activity.end() ? nullptr : at->second;
+    out.time("last_callback_at", heard ? heard->heard_at : std::nullopt);
+    out.number("silent_for_s", heard ? std::optional(static_cast<std::int64_t>(heard->quiet_s)) : std::nullopt);
+    out.flag("silent", p.silence_alert && heard && heard->silent_at);
+    out.time("silent_since", p.silence_alert && heard ? heard->silent_at : std::nullopt);
     out.text("callback_path", "/callbacks/" + name);
     out.end_object();
   }
@@ -35,6 +49,10 @@ void add_providers(endpoint_table& to) {
           required("events", about(map(), "The provider's word → the workflow's event, or ignore.")),
           required("answer_within_ms", integer()),
           or_null("silence_alert_s", integer()),
+          or_null("last_callback_at", about(instant(), "When one last verified, at any replica; null: never.")),
+          or_null("silent_for_s", about(integer(), "Since then, or since it is configured.")),
+          required("silent", about(boolean(), "For longer than silence_alert.")),
+          or_null("silent_since", about(instant(), "When it was found silent.")),
           required("callback_path", about(string(), "On the callbacks listener.")),
       }));
   endpoint e;
@@ -42,7 +60,7 @@ void add_providers(endpoint_table& to) {
   e.path = "/v1/providers";
   e.id = "listProviders";
   e.tag = "providers";
-  e.summary = "The providers of the configuration in force.";
+  e.summary = "The providers of the configuration in force, and when each was last heard.";
   e.answers = {{200, "All of them.", page_of("Provider"), "application/json", {}}};
   e.run = list_providers;
   to.endpoints.push_back(std::move(e));

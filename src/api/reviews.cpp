@@ -63,7 +63,7 @@ void write_review(json_writer& out, const storage::review_view& v, const transit
   // For a conflict both: the one that holds the key, and the one that came with other content.
   out.key("deliveries").begin_array();
   if (v.first_delivery) write_delivery(out, "first", *v.first_delivery, v.first_digest.value_or(""), v.first_body_digest);
-  write_delivery(out, "opened_by", v.delivery, v.digest, v.body_digest);
+  if (!v.delivery.is_nil()) write_delivery(out, "opened_by", v.delivery, v.digest, v.body_digest);
   out.end_array();
   out.key("_links")
       .begin_object()
@@ -126,9 +126,10 @@ schema review_schema() {
       required("_links", object({required("self", string()), required("payload", string())})),
   });
   const auto action = object({
-      required("action", one_of({"assigned", "resolved"})),
+      required("action", about(one_of({"opened", "assigned", "reminded", "resolved"}),
+                               "opened: by the clock; reminded: its age limit has passed, told once.")),
       required("at", instant()),
-      required("actor", about(string(), "Name of an API token; recibo for what it does by itself.")),
+      required("actor", about(string(), "Name of an API token; clock for what ran out, recibo for what it does by itself.")),
       or_null("assignee", string()),
       or_null("resolution", string()),
       or_null("reason", string()),
@@ -141,7 +142,7 @@ schema review_schema() {
       required("provider", string()),
       required("kind", about(string(),
                              "contradiction, conflict, amount_mismatch, currency_mismatch, account_mismatch, alias_taken, "
-                             "identity_mismatch, unknown_item, ambiguity, parked_age.")),
+                             "identity_mismatch, unknown_item, ambiguity, parked_age, overdue.")),
       or_null("item_id", about(string(), "The item that it is about; null: the operation.")),
       required("status", one_of({"open", "resolved"})),
       required("detail", string()),
@@ -161,7 +162,7 @@ schema review_schema() {
       required("permitted_actions", list(one_of({"assign", "resolve"}))),
       required("allowed_events", about(list(string()), "What may be raised with the resolution, now.")),
       optional("actions", about(list(action), "What was done about it, oldest first; not in lists.")),
-      required("deliveries", list(delivery)),
+      required("deliveries", about(list(delivery), "What it is about; none where the clock opened it.")),
       required("_links", object({required("self", string()), or_null("operation", string()), optional("assign", string()),
                                  optional("resolve", string())})),
   });

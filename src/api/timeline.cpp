@@ -35,7 +35,7 @@ schema entry_schema() {
       required("at", instant()),
       required("kind", one_of({"accepted", "delivery", "transition", "notification", "status_check", "reconciliation", "review",
                                "correction", "replay", "payload_access"})),
-      required("actor", about(string(), "Provider, name of an API token, or recibo itself.")),
+      required("actor", about(string(), "Provider, name of an API token, clock, or recibo itself.")),
       optional("sequence", about(integer(), "Number of the audit row.")),
       optional("delivery_id", text(text_rule::uuid)),
       optional("disposition", about(nullable(string()), "Of a delivery; null where its row has been retired.")),

@@ -55,7 +55,8 @@ observe::metric_labels labels_of(const config::settings& s) {
       for (const auto& secret : s.callback_urls.keys.secrets) one.secrets.push_back(receive::recorded_name(secret.name));
     out.providers.push_back(std::move(one));
   }
-  out.queues = {"parked", "review", "failed"};
+  out.queues = {"parked", "review", "failed", "timers", "overdue"};
+  for (const auto& state : limited_states(s)) out.queues.push_back("operations:" + state);
   for (const auto& [name, to] : s.destinations) out.queues.push_back("outbox:" + name);
   out.config_digest = s.digest;
   return out;
@@ -75,8 +76,11 @@ std::vector<observe::rotation_metrics::ending> ends_of(const config::settings& s
 
 class counted final : public receive::meter {
  public:
-  explicit counted(observe::metrics& to) : to_(to) {}
-  void callback(std::string_view provider, std::string_view what) noexcept override { to_.callback(provider, what); }
+  counted(observe::metrics& to, process::hearing& ears) : to_(to), ears_(ears) {}
+  void callback(std::string_view provider, std::string_view what) noexcept override {
+    to_.callback(provider, what);
+    if (process::is_its_voice(what)) ears_.heard(provider, steady_clock::now());
+  }
   void signature_failure(std::string_view provider, std::string_view reason) noexcept override {
     to_.signature_failure(provider, reason);
   }
@@ -89,6 +93,7 @@ class counted final : public receive::meter {
 
  private:
   observe::metrics& to_;
+  process::hearing& ears_;
 };
 
 class counted_notifications final : public notify::meter {
@@ -151,7 +156,7 @@ class replica {
         refusals_(std::make_shared<receive::refusals>()),
         reloader_(*settings_, file, rotation_, [this](const config::settings& s) { taken(s); }),
         watching_(executor_, "look at secrets", std::chrono::seconds(1), [this] { return look_at_secrets(); }),
-        upkeep_(executor_, {*settings_, pool_, recorder_, *health_, metrics_}),
+        upkeep_(executor_, {*settings_, pool_, recorder_, *health_, metrics_, ears_}),
         client_(executor_, client_options(std::move(trust), *first)),
         dispatcher_(executor_, {*settings_, pool_, client_, notified_, [this] { return upkeep_.schema_fits(); }}),
         keys_(executor_, send(), key_options()),
@@ -209,7 +214,7 @@ class replica {
     p.settings = settings_;
     p.record = record();
     p.health = health_;
-    p.counts = std::make_shared<counted>(metrics_);
+    p.counts = std::make_shared<counted>(metrics_, ears_);
     p.fetch = [this](const config::provider& from, std::string url, steady_clock::time_point until) {
       return fetch_confirmation(client_, std::move(url), from.key_source.allow, until);
     };
@@ -294,6 +299,7 @@ class replica {
   std::shared_ptr<config::snapshot> settings_;
   observe::metrics metrics_;
   observe::rotation_metrics rotation_;
+  process::hearing ears_;
   record::recorder recorder_;
   postgres::pool pool_;
   std::shared_ptr<readiness> health_;

@@ -2,9 +2,12 @@
 
 #include "recibo/app/look.hpp"
 #include "recibo/observe/log.hpp"
+#include "recibo/process/limits.hpp"
 #include "recibo/process/parked_age.hpp"
 #include "recibo/process/rematch.hpp"
+#include "recibo/process/silence.hpp"
 #include "recibo/process/sweep.hpp"
+#include "recibo/storage/activity.hpp"
 
 #include <algorithm>
 
@@ -15,12 +18,14 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 namespace oid = postgres::oid;
 
-constexpr auto look_every = 1s, look_limit = 2s, rematch_every = 10s, sweep_every = 5s, review_every = 15s, measure_every = 15s,
-               measure_limit = 5s;
+constexpr auto look_every = 1s, look_limit = 2s, rematch_every = 10s, sweep_every = 5s, review_every = 15s, clock_every = 1s,
+               measure_every = 15s, measure_limit = 5s;
 // How often partitions are made ahead; the function makes what is missing, and asks nothing more when nothing is.
 constexpr auto partitions_every = 1h;
 // Above so many operations their states are not counted: it would read the whole table.
 constexpr std::int64_t countable_operations_max = 1'000'000;
+// The same for timers and the ages by state that hang on them.
+constexpr std::int64_t countable_timers_max = 200'000;
 
 const postgres::statement ensure_partitions{"ensure_partitions", "SELECT recibo.ensure_partitions()", {}};
 const postgres::statement ages{
@@ -29,6 +34,17 @@ const postgres::statement ages{
     "SELECT 'review', extract(epoch FROM now() - min(opened_at))::text FROM recibo.reviews WHERE status = 'open' UNION ALL "
     "SELECT 'failed', extract(epoch FROM now() - min(first_seen_at))::text FROM recibo.failed_callbacks",
     {}};
+// timers: of those that have run out and wait for the clock; overdue: of those that have run out at all.
+const postgres::statement timer_ages{
+    "timer_ages",
+    "SELECT 'timers', extract(epoch FROM now() - min(due_at))::text FROM recibo.timers WHERE fired_at IS NULL AND due_at <= "
+    "now() "
+    "UNION ALL SELECT 'overdue', extract(epoch FROM now() - least((SELECT min(due_at) FROM recibo.timers WHERE fired_at IS NULL "
+    "AND due_at <= now()), (SELECT min(due_at) FROM recibo.timers WHERE fired_at IS NOT NULL)))::text "
+    "UNION ALL SELECT 'operations:' || s.state, extract(epoch FROM now() - min(o.state_at))::text FROM unnest($1) AS s(state) "
+    "LEFT JOIN (recibo.timers t JOIN recibo.operations o ON o.id = t.operation AND t.kind = 'limit') ON o.state = s.state "
+    "WHERE (SELECT reltuples FROM pg_class WHERE oid = 'recibo.timers'::regclass) <= $2 GROUP BY s.state",
+    {oid::text_array, oid::int8}};
 // Made by the services' clocks, which may be a little ahead.
 const postgres::statement outbox_ages{"outbox_ages",
                                       "SELECT d.name, extract(epoch FROM now() - (SELECT min(n.created_at) FROM "
@@ -42,12 +58,21 @@ const postgres::statement states{"states",
 
 }  // namespace
 
+std::set<std::string> limited_states(const config::settings& s) {
+  std::set<std::string> out;
+  for (const auto& [name, table] : s.workflows)
+    for (const auto& state : table->states())
+      if (state.limit) out.insert(state.name);
+  return out;
+}
+
 upkeep::upkeep(boost::asio::any_io_executor executor, parts p)
     : parts_(p),
       looking_(executor, "look at the database", look_every, [this] { return look(); }),
       rematching_(executor, "re-match", rematch_every, [this] { return rematch(); }),
       sweeping_(executor, "sweep", sweep_every, [this] { return sweep(); }),
       reviewing_(executor, "age of parked callbacks", review_every, [this] { return review(); }),
+      clocking_(executor, "clock", clock_every, [this] { return clock(); }),
       measuring_(executor, "gauges", measure_every, [this] { return measure(); }) {}
 
 void upkeep::start() {
@@ -55,6 +80,7 @@ void upkeep::start() {
   rematching_.start();
   sweeping_.start();
   reviewing_.start();
+  clocking_.start();
   measuring_.start();
 }
 
@@ -63,6 +89,7 @@ boost::asio::awaitable<void> upkeep::stop(steady_clock::time_point until) {
   co_await rematching_.stop(until);
   co_await sweeping_.stop(until);
   co_await reviewing_.stop(until);
+  co_await clocking_.stop(until);
   co_await measuring_.stop(until);
 }
 
@@ -81,6 +108,9 @@ boost::asio::awaitable<bool> upkeep::look() {
     }
   }
   parts_.health.saw(std::move(seen));
+  // Nothing runs out while no callback could be taken (R44): only a replica that is ready gives a sign of life. Here, where
+  // nothing else is waited for that may take longer than it lasts.
+  if (schema_fits_ && parts_.health.reasons().empty()) co_await process::beat(parts_.pool, steady_clock::now() + look_limit);
   const auto pool = parts_.pool.state();
   parts_.metrics.db_connections("idle", pool.idle);
   parts_.metrics.db_connections("busy", pool.busy);
@@ -114,6 +144,36 @@ boost::asio::awaitable<bool> upkeep::review() {
   co_return done > 0;
 }
 
+boost::asio::awaitable<bool> upkeep::clock() {
+  if (!schema_fits_ || !parts_.health.reasons().empty()) co_return false;
+  co_await process::listen_once(parts_.pool, parts_.settings, parts_.ears);
+  const process::record_function record = [this](record::work what, steady_clock::time_point until) {
+    return parts_.recorder.record(std::move(what), until);
+  };
+  co_await process::fire_due(parts_.pool, parts_.settings, record);
+  co_return false;  // what an outage has dammed up comes down a piece each second
+}
+
+// Limits that are set tell since when the oldest operation is in each state.
+boost::asio::awaitable<void> upkeep::measure_timers() {
+  const auto settings = parts_.settings.get();
+  postgres::binary_array states(oid::text);
+  for (const auto& state : limited_states(*settings)) states.add(state);
+  postgres::parameters with;
+  with.array(std::move(states)).int8(countable_timers_max);
+  const auto found = co_await parts_.pool.query(timer_ages, std::move(with), steady_clock::now() + measure_limit);
+  if (found)
+    for (int i = 0; i < found->size(); ++i)
+      parts_.metrics.oldest_age(found->text(i, 0), found->is_null(i, 1) ? 0.0 : std::max(0.0, std::stod(found->string(i, 1))));
+  const auto heard = co_await storage::read_provider_activity(parts_.pool, steady_clock::now() + measure_limit);
+  if (heard)
+    for (const auto& one : *heard) {
+      const auto known = settings->providers.find(one.provider);
+      const bool listens = known != settings->providers.end() && known->second.silence_alert.has_value();
+      parts_.metrics.provider_silence(one.provider, one.quiet_s, listens && one.silent_at);
+    }
+}
+
 boost::asio::awaitable<bool> upkeep::measure() {
   if (!schema_fits_) co_return false;
   auto asking = parts_.pool.query(ages, {}, steady_clock::now() + measure_limit);
@@ -121,6 +181,7 @@ boost::asio::awaitable<bool> upkeep::measure() {
   if (found)
     for (int i = 0; i < found->size(); ++i)
       parts_.metrics.oldest_age(found->text(i, 0), found->is_null(i, 1) ? 0.0 : std::stod(found->string(i, 1)));
+  co_await measure_timers();
   const auto settings = parts_.settings.get();
   postgres::binary_array destinations(oid::text);
   for (const auto& [name, to] : settings->destinations) destinations.add(name);

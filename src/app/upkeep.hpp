@@ -1,5 +1,5 @@
 // What a replica does for itself at intervals: looks at the database, keeps partitions ahead, re-matches parked
-// callbacks, sweeps what has expired, hands old callbacks to a person, refreshes gauges.
+// callbacks, sweeps what has expired, hands old callbacks to a person, lets run out what is due, refreshes gauges.
 #pragma once
 
 #include "readiness.hpp"
@@ -7,6 +7,7 @@
 #include "recibo/config/snapshot.hpp"
 #include "recibo/observe/metrics.hpp"
 #include "recibo/postgres/pool.hpp"
+#include "recibo/process/silence.hpp"
 #include "recibo/record/recorder.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -14,8 +15,13 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
+#include <string>
 
 namespace recibo::app {
+
+// States that may not last for ever, of any workflow: the oldest operation in each is a gauge.
+std::set<std::string> limited_states(const config::settings& s);
 
 // Lives on one thread; everything it is given outlives it.
 class upkeep {
@@ -26,6 +32,7 @@ class upkeep {
     record::recorder& recorder;
     readiness& health;
     observe::metrics& metrics;
+    process::hearing& ears;
   };
   upkeep(boost::asio::any_io_executor executor, parts p);
 
@@ -39,12 +46,14 @@ class upkeep {
   boost::asio::awaitable<bool> rematch();
   boost::asio::awaitable<bool> sweep();
   boost::asio::awaitable<bool> review();
+  boost::asio::awaitable<bool> clock();
   boost::asio::awaitable<bool> measure();
+  boost::asio::awaitable<void> measure_timers();
 
   parts parts_;
   bool schema_fits_ = false;
   std::chrono::steady_clock::time_point partitions_checked_{};
-  async::worker looking_, rematching_, sweeping_, reviewing_, measuring_;
+  async::worker looking_, rematching_, sweeping_, reviewing_, clocking_, measuring_;
 };
 
 }  // namespace recibo::app

@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t key_bytes_least = 24;
 
 std::set<std::string> notification_types(const settings& s) {
-  std::set<std::string> out = {"operation.accepted", "operation.review_opened", "operation.review_resolved"};
+  std::set<std::string> out = {"operation.accepted", "operation.review_opened", "operation.review_overdue",
+                               "operation.review_resolved"};
   for (const auto& [name, table] : s.workflows)
     for (const auto& state : table->states()) {
       out.insert("operation." + state.name);

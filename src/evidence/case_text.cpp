@@ -48,8 +48,8 @@ std::string review_sentence(const timeline_entry& e) {
   if (e.status == "assigned") {
     out += " to " + shown(e.assignee) + " by " + shown(e.actor);
   } else {
-    if (e.status == "resolved") out += " by " + shown(e.actor);
-    out += ": " + shown(e.detail);
+    if (e.status != "opened") out += " by " + shown(e.actor);
+    if (!e.detail.empty()) out += ": " + shown(e.detail);
   }
   if (!e.reason.empty()) out += ", because: " + shown(e.reason);
   if (e.caused) out += ", with the transition of fact " + std::to_string(*e.caused);
@@ -157,6 +157,7 @@ std::string draw_case(const storage::operation_view& o, const judged_by& by, con
   line(out, "accepted", to_rfc3339(o.accepted_at) + " from " + shown(o.client));
   line(out, "in state since", to_rfc3339(o.state_at));
   if (o.deadline) line(out, "deadline", to_rfc3339(*o.deadline));
+  if (o.due_at && state && !state->terminal) line(out, is_overdue(o, by) ? "overdue since" : "runs out", to_rfc3339(*o.due_at));
   if (o.amount) line(out, "amount", *o.amount + " " + o.currency.value_or(""));
   for (const auto& r : o.references) line(out, "reference", shown(r));
   for (const auto& s : o.items_by_state) line(out, "items", std::to_string(s.count) + " " + s.state);

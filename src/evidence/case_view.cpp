@@ -56,20 +56,8 @@ std::vector<std::string_view> events_from(std::string_view state, const transiti
 
 }  // namespace
 
-const transition::limit* limit_of(std::string_view state, std::string_view provider, const judged_by& by) {
-  if (const auto p = by.settings.providers.find(provider); p != by.settings.providers.end()) {
-    if (const auto own = p->second.limits.find(state); own != p->second.limits.end())
-      return own->second ? &*own->second : nullptr;
-  }
-  const auto& limit = state_of(by.table, state).limit;
-  return limit ? &*limit : nullptr;
-}
-
 bool is_overdue(const storage::operation_view& o, const judged_by& by) {
-  if (state_of(by.table, o.state).terminal) return false;
-  if (o.deadline && *o.deadline < o.read_at) return true;
-  const auto* limit = limit_of(o.state, o.provider, by);
-  return limit != nullptr && o.state_at + limit->after < o.read_at;
+  return !state_of(by.table, o.state).terminal && o.due_at && *o.due_at <= o.read_at;
 }
 
 std::vector<std::string_view> allowed_events(const storage::operation_view& o, const transition::workflow& table, audience who) {

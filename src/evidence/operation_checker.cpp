@@ -189,6 +189,8 @@ void operation_checker::check_event(const verify_fact& f) {
   if (f.transition_actor != f.actor) tell_at(f, "transitions", "the transition has another actor");
   if (f.actor_kind == transition::to_string(transition::actor_kind::provider))
     tell_at(f, "transitions", "a provider's event came without a delivery");
+  if (f.actor_kind == transition::to_string(transition::actor_kind::clock) && f.actor != clock_actor)
+    tell_at(f, "transitions", "what the clock raised bears another name");
 }
 
 void operation_checker::check_workflow_change(const verify_fact& f) {

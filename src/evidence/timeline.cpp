@@ -143,7 +143,18 @@ std::vector<timeline_entry> make_timeline(const storage::operation_view& o, cons
     return late_enough && early_enough;
   };
   for (const auto& v : facts.reviews) {
-    if (in_page(v.opened_at)) out.push_back(entry_of(v));
+    // What the clock opened has a fact of its own, which the review tells more about.
+    const auto told = std::find_if(out.begin(), out.end(), [&](const timeline_entry& e) {
+      return e.what == kind::review && e.status == "opened" && e.id == recibo::to_string(v.id);
+    });
+    if (told != out.end()) {
+      told->detail = v.detail;
+      told->owner = v.owner;
+      told->due_at = v.due_at;
+      told->reason.clear();
+    } else if (!v.delivery.is_nil() && in_page(v.opened_at)) {
+      out.push_back(entry_of(v));
+    }
   }
   for (const auto& r : facts.repeated) {
     const auto at = r.last_at.value_or(o.updated_at);

@@ -29,23 +29,4 @@ awaitable<result<workflow_ptr>> workflow_library::get(postgres::pool& pool, std:
   co_return shared;
 }
 
-awaitable<result<std::vector<workflow_ptr>>> workflow_library::all(postgres::pool& pool,
-                                                                   std::shared_ptr<const config::settings> settings,
-                                                                   postgres::deadline until) {
-  auto versions = co_await storage::list_workflow_versions(pool, until);
-  if (!versions) co_return versions.error();
-  std::vector<workflow_ptr> out;
-  for (const auto& v : *versions) {
-    auto table = find(*settings, v.version_key);
-    if (!table) {
-      auto parsed = transition::workflow::parse(v.definition);
-      if (!parsed) continue;
-      table = std::make_shared<const transition::workflow>(std::move(*parsed));
-      read_.emplace(v.version_key, table);
-    }
-    out.push_back(std::move(table));
-  }
-  co_return out;
-}
-
 }  // namespace recibo::evidence

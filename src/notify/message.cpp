@@ -20,7 +20,7 @@ void put_back(storage::operation_view& o, const storage::claimed_notification& t
   o.updated_at = to.created_at;
   o.read_at = to.created_at;  // whether it is overdue is judged as of then
   o.result = to.result;
-  o.review_open = to.type == "operation.review_opened";
+  o.review_open = to.type == "operation.review_opened" || to.type == "operation.review_overdue";
   o.notified = false;
   if (to.type == "operation.accepted") o.called_back = false;
 }

@@ -76,6 +76,7 @@ struct provider_series {
   std::array<Counter*, sequence_words.size()> sequences{};
   std::array<Histogram*, stage_words.size()> stages{};
   by_name<Gauge*> operations, secrets;
+  Gauge *silence = nullptr, *silent = nullptr;
 };
 
 struct listener_series {
@@ -124,6 +125,14 @@ struct metrics::impl {
                             .Name("recibo_oldest_age_seconds")
                             .Help("Age of the oldest entry of each queue, 0 when it is empty")
                             .Register(registry);
+  Family<Gauge>& silences = prometheus::BuildGauge()
+                                .Name("recibo_provider_silence_seconds")
+                                .Help("Time since a callback of the provider last verified, at any replica")
+                                .Register(registry);
+  Family<Gauge>& silent = prometheus::BuildGauge()
+                              .Name("recibo_provider_silent")
+                              .Help("1 while a provider is silent for longer than its silence_alert")
+                              .Register(registry);
   Family<Gauge>& db =
       prometheus::BuildGauge().Name("recibo_db_connections").Help("Database connections by state").Register(registry);
   Family<Gauge>& build =
@@ -181,6 +190,8 @@ struct metrics::impl {
     for (std::size_t i = 0; i < stage_words.size(); ++i) {
       series.stages[i] = &seconds.Add({{"provider", one.name}, {"stage", std::string(stage_words[i])}}, seconds_buckets);
     }
+    series.silence = &silences.Add({{"provider", one.name}});
+    series.silent = &silent.Add({{"provider", one.name}});
     for (const auto& state : one.states) {
       series.operations[state] = &operations.Add({{"provider", one.name}, {"state", state}});
     }
@@ -281,6 +292,14 @@ void metrics::operations(std::string_view provider, std::string_view state, doub
 void metrics::oldest_age(std::string_view queue, double seconds) noexcept {
   const std::shared_lock guard(impl_->lock);
   if (auto* const* gauge = find(impl_->queues, queue)) (*gauge)->Set(seconds);
+}
+
+void metrics::provider_silence(std::string_view provider, double seconds, bool silent) noexcept {
+  const std::shared_lock guard(impl_->lock);
+  const auto* series = find(impl_->providers, provider);
+  if (!series) return;
+  series->silence->Set(seconds);
+  series->silent->Set(silent ? 1 : 0);
 }
 
 void metrics::db_connections(std::string_view state, int count) noexcept {

@@ -35,10 +35,15 @@ void batch::decide(sys_micros at) {
       decide_discard(*d, v);
     } else if (const auto* old = std::get_if<parked_review>(&w)) {
       decide_parked_review(*old, v);
+    } else if (const auto* t = std::get_if<timer_due>(&w)) {
+      decide_timer(*t, v);
+    } else if (const auto* late = std::get_if<review_due>(&w)) {
+      decide_review_due(*late, v);
     }
   }
   for (auto& [name, f] : found_.failed)
     if (f.created && !f.left.empty()) f.row.left_out = write_left_out(f.left);
+  plan_timers();
   // A registration tells what is true when it commits: what came behind it in this batch has had its effect too (R1).
   for (std::size_t i = 0; i < works_.size(); ++i) {
     auto& v = verdicts_[i];
@@ -49,6 +54,7 @@ void batch::decide(sys_micros at) {
 
 const transition::workflow& batch::table_of(operation_in_hand& o, const config::settings& settings) {
   if (!o.table) o.table = workflows_.find(o.row.workflow, settings);
+  o.settings = &settings;
   assert(o.table && "append_next_look asks for every unknown workflow");
   return *o.table;
 }

@@ -108,6 +108,15 @@ class batch final : public plan {
   void record_action(const review_action& a, operation_in_hand* o, storage::acted_review& r,
                      std::optional<std::int32_t> transition);
   void decide_parked_review(const parked_review& p, verdict& v);
+  void decide_timer(const timer_due& t, verdict& v);
+  void decide_review_due(const review_due& r, verdict& v);
+  // Nothing in the table answers to what ran out: a person has to (R22).
+  void open_overdue(operation_in_hand& o, const config::settings& settings, std::string_view event, std::string_view reason);
+  // What was done about a review by the clock, with its audit row where it has an operation, and how many are told.
+  void record_by_clock(const config::settings& settings, operation_in_hand* o, review_id review, std::string_view action,
+                       std::string_view reason, std::string_view told);
+  // Sets the timers of what has moved, and ends those of what is over: in the transaction of the move, whatever made it.
+  void plan_timers();
   // The move that `who` may make by this event; what a client may raise, an operator may too, on record as the operator's.
   // `item`: what it is about; nullptr: the operation.
   result<const transition::move*> permitted_move(operation_in_hand& o, const config::settings& settings, const item_in_hand* item,

@@ -83,6 +83,8 @@ operation_in_hand& batch::create(const registration& r) {
   row.made_by = r.delivery;
   auto& o = found_.add_operation(std::move(row));
   o.table = r.workflow.get();
+  o.settings = r.settings.get();
+  if (r.deadline) o.deadline.emplace(r.deadline);
   workflows_.add(r.workflow);
   if (!workflows_.stored(o.row.workflow)) writes_.new_workflows.emplace(o.row.workflow, r.workflow.get());
 

@@ -115,6 +115,7 @@ void batch::correct(operation_in_hand& o, storage::intent_row now, std::string_v
 
   writes_.new_corrections.add(now, o.row.sequence, kind, at_, actor);
   o.row.corrected = o.row.sequence;
+  if (!o.intent || o.intent->deadline != now.deadline) o.deadline.emplace(now.deadline);
   o.row.client = now.client;
   o.row.amount = now.amount;
   o.row.currency = now.currency;

@@ -54,6 +54,7 @@ void batch::decide_workflow_change(const workflow_change& w, verdict& v) {
     o->row.state_at = at_;
   }
   o->table = w.to.get();
+  o->settings = w.settings.get();
   workflows_.add(w.to);
   if (!workflows_.stored(o->row.workflow)) writes_.new_workflows.emplace(o->row.workflow, w.to.get());
   v.is = verdict::kind::decided;

@@ -16,6 +16,9 @@ std::string identity_of(const work& w) {
   if (const auto* e = std::get_if<event>(&w)) return "r" + e->request_id;
   if (const auto* m = std::get_if<rematch>(&w)) return "r" + m->request_id;
   if (const auto* m = std::get_if<workflow_change>(&w)) return "r" + m->request_id;
+  if (const auto* t = std::get_if<timer_due>(&w)) return "r" + t->request_id;
+  if (const auto* v = std::get_if<review_due>(&w))
+    return v->request_id.empty() ? "v" + std::string(v->review.binary()) : "r" + v->request_id;
   if (const auto* p = std::get_if<payload_access>(&w)) return p->request_id.empty() ? std::string() : "r" + p->request_id;
   if (const auto* a = std::get_if<review_action>(&w))
     return a->request_id.empty() ? "v" + std::string(a->review.binary()) : "r" + a->request_id;

@@ -32,6 +32,11 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
       if (!a->request_id.empty()) request_ids_.push_back(a->request_id);
       if (a->idempotency_key) client_keys_.push_back({a->actor, *a->idempotency_key});
       acted_on_.push_back(a->review);
+    } else if (const auto* t = std::get_if<timer_due>(w)) {
+      request_ids_.push_back(t->request_id);
+    } else if (const auto* late = std::get_if<review_due>(w)) {
+      if (!late->request_id.empty()) request_ids_.push_back(late->request_id);
+      acted_on_.push_back(late->review);
     } else if (const auto* d = std::get_if<discard>(w)) {
       failed_names_.push_back({d->provider, d->body_digest});
     } else if (const auto* o = std::get_if<parked_review>(w)) {
@@ -133,6 +138,9 @@ void found::take(look what, const postgres::rows& from) {
         if (by_request_id_.contains(row.request_id)) continue;
         auto& o = operations.emplace_back();
         o.locked_revision = row.revision;
+        o.locked_state = row.state;
+        o.locked_version = row.version;
+        o.locked_workflow = row.workflow;
         o.row = std::move(row);
         by_request_id_.emplace(o.row.request_id, &o);
         by_id_.emplace(o.row.id, &o);
@@ -236,6 +244,10 @@ void found::take(look what, const postgres::rows& from) {
         if (const auto o = by_id_.find(of.operation); o != by_id_.end()) o->second->reviews_open = of.count;
       }
       break;
+    case look::timers:
+      for (auto& t : storage::read_timers(from)) timers.insert_or_assign({t.operation, t.kind}, std::move(t));
+      break;
+    case look::downtimes: downtimes = storage::read_downtimes(from); break;
     case look::old_parked:
       for (auto& p : storage::read_old_parked(from)) old_parked.insert_or_assign(p.id, std::move(p));
       break;

@@ -11,6 +11,7 @@
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
 #include "recibo/storage/reviews.hpp"
+#include "recibo/storage/timers.hpp"
 #include "workflow_cache.hpp"
 
 #include <deque>
@@ -40,6 +41,20 @@ struct operation_in_hand {
   // Work for it was found busy in this batch: what comes later for it waits too, so that its order is kept.
   bool blocked = false;
   const transition::workflow* table = nullptr;
+  // By which its table was last judged here, set with it; what its timers are set by.
+  const config::settings* settings = nullptr;
+  // As the lock returned it: whether it has moved tells whether its timers are set anew.
+  std::string locked_state;
+  std::int32_t locked_version = 0;
+  std::int64_t locked_workflow = 0;
+  // Registered, or changed in this batch: outer nullopt: it stays as it is.
+  std::optional<std::optional<sys_micros>> deadline;
+  // Timers that an outage puts off, unless they are set anew all the same.
+  struct put_off {
+    sys_micros to{};
+    std::string event;
+  };
+  std::map<transition::timer_kind, put_off> put_off_timers;
   std::unordered_map<std::string, storage::key_row> keys;
   // Under which key what was signed came first, beside what is in `keys`.
   std::map<sha256_digest, std::string> signed_as;
@@ -84,6 +99,9 @@ struct parked_in_hand {
 
 // Whether some of its items could not be understood: what was left of it waits with the failed callbacks.
 bool has_failed_items(const std::vector<item_news>& items);
+
+// The content of the review that a state which lasts too long is: one for each time that it is entered.
+sha256_digest overdue_digest(const storage::operation_row& o);
 
 std::vector<storage::identity_name> names_of(const registration& r);
 std::vector<storage::identity_name> names_of(const callback& c);
@@ -149,6 +167,9 @@ class found {
   std::map<delivery_id, storage::old_parked> old_parked;
   // There are failed callbacks at all.
   bool any_failed = false;
+  // Timers of operations in hand that something has run out for, and the downtimes since the oldest of them was set.
+  std::map<std::pair<operation_id, transition::timer_kind>, storage::timer_row> timers;
+  std::vector<transition::downtime> downtimes;
 
  private:
   const std::vector<const work*>& works_;
@@ -177,6 +198,7 @@ class found {
   std::vector<review_id> acted_on_;
   std::vector<operation_id> acting_for_;
   std::vector<delivery_id> growing_old_;
+  std::vector<operation_id> running_out_;
   // What a statement of a look asked for, in the order in which its answers come.
   enum class look {
     meet,           // names that somebody else holds
@@ -203,6 +225,8 @@ class found {
     acted_reviews,  // reviews that somebody acts on
     open_reviews,   // how many reviews of an operation are open
     old_parked,     // what has waited too long
+    timers,         // what has run out, as it stands under the lock
+    downtimes,      // when intake was down meanwhile
   };
   void take(look what, const postgres::rows& from);
   void take_keys();

@@ -61,6 +61,15 @@ void found::plan_next_look() {
     } else if (const auto* a = std::get_if<review_action>(w)) {
       miss(a->request_id);
       if (const auto* o = find(a->request_id)) acting_for_.push_back(o->row.id);
+    } else if (const auto* late = std::get_if<review_due>(w)) {
+      miss(late->request_id);
+    } else if (const auto* t = std::get_if<timer_due>(w)) {
+      miss(t->request_id);
+      if (const auto* o = find(t->request_id)) {
+        running_out_.push_back(o->row.id);
+        // Both timers of one state are one exception.
+        if (o->row.review_open) conflicts_.push_back({o->row.id, overdue_digest(o->row), std::nullopt});
+      }
     }
   }
   const config::settings none;
@@ -119,6 +128,7 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   counted_.clear();
   failed_later_.clear();
   acting_for_.clear();
+  running_out_.clear();
   switch (++looks_) {
     case 2:
       plan_next_look();
@@ -211,6 +221,13 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   if (!acting_for_.empty()) {
     storage::append_count_open_reviews(to, acting_for_);
     next_look_.push_back(look::open_reviews);
+  }
+  if (!running_out_.empty()) {
+    sort_unique(running_out_, std::less<>());
+    storage::append_find_timers(to, running_out_);
+    next_look_.push_back(look::timers);
+    storage::append_find_downtimes(to, running_out_);
+    next_look_.push_back(look::downtimes);
   }
   // Nothing to ask in the second look may still leave something for the third.
   return !next_look_.empty() || (looks_ == 2 && append_next_look(to));

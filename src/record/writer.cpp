@@ -74,6 +74,8 @@ void append_lock_waiting(storage::checked_pipeline& to, const work& w) {
   if (const auto* m = std::get_if<workflow_change>(&w)) storage::append_lock_waiting(to, m->request_id);
   if (const auto* m = std::get_if<rematch>(&w)) storage::append_lock_waiting(to, m->request_id);
   if (const auto* a = std::get_if<review_action>(&w)) storage::append_lock_waiting(to, a->request_id);
+  if (const auto* t = std::get_if<timer_due>(&w)) storage::append_lock_waiting(to, t->request_id);
+  if (const auto* v = std::get_if<review_due>(&w)) storage::append_lock_waiting(to, v->request_id);
 }
 
 }  // namespace

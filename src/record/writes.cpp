@@ -57,6 +57,7 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   std::move(resolved_reviews.rows).append_to(to);
   std::move(new_reviews.rows).append_to(to);
   std::move(seen_again.rows).append_to(to);
+  std::move(reminded_reviews.rows).append_to(to);
   std::move(new_review_actions.rows).append_to(to);
   // What is done goes first: the same bytes may fail anew in this very batch.
   std::move(closed_failed.rows).append_to(to);
@@ -68,6 +69,10 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   std::move(applied_parked.rows).append_to(to);
   std::move(outgrown_reviews.rows).append_to(to);
   std::move(new_replays.rows).append_to(to);
+  std::move(ended_timers.rows).append_to(to);
+  std::move(fired_timers.rows).append_to(to);
+  std::move(set_timers.rows).append_to(to);
+  std::move(resumed_deadlines.rows).append_to(to);
 }
 
 }  // namespace recibo::record

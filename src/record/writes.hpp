@@ -8,6 +8,7 @@
 #include "recibo/storage/parked.hpp"
 #include "recibo/storage/replays.hpp"
 #include "recibo/storage/reviews.hpp"
+#include "recibo/storage/timers.hpp"
 
 #include <map>
 #include <string>
@@ -39,6 +40,7 @@ struct writes {
   std::map<review_id, std::int32_t> repeated_reviews;
   storage::assigned_reviews assigned_reviews;
   storage::resolved_reviews resolved_reviews;
+  storage::reminded_reviews reminded_reviews;
   storage::new_review_actions new_review_actions;
   storage::new_payload_accesses new_payload_accesses;
   storage::applied_parked applied_parked;
@@ -48,6 +50,10 @@ struct writes {
   storage::closed_failed closed_failed;
   storage::tried_failed tried_failed;
   storage::new_replays new_replays;
+  storage::set_timers set_timers;
+  storage::ended_timers ended_timers;
+  storage::fired_timers fired_timers;
+  storage::resumed_deadlines resumed_deadlines;
   // Tables that the database may not have yet, by key.
   std::map<std::int64_t, const transition::workflow*> new_workflows;
 

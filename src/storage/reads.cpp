@@ -152,6 +152,7 @@ operation_view read_operation_view(const rows& from, int row) {
   o.notified = from.boolean(row, 22);
   o.read_at = from.time(row, 23);
   o.account = from.text_or_null(row, 24);
+  o.due_at = from.time_or_null(row, 25);
   return o;
 }
 

@@ -21,8 +21,9 @@ enum class origin {
   reference,
   metadata,
   review,
+  overdue,
 };
-constexpr std::size_t origin_count = 4;
+constexpr std::size_t origin_count = 5;
 
 std::string candidates_of(origin from) {
   switch (from) {
@@ -34,6 +35,9 @@ std::string candidates_of(origin from) {
              "@> $13) UNION SELECT m.operation FROM recibo.corrections m WHERE m.metadata <> '{}' AND (m.metadata @> $12 OR "
              "m.metadata @> $13)";
     case origin::review: return "SELECT DISTINCT v.operation AS id FROM recibo.reviews v WHERE v.status = 'open'";
+    case origin::overdue:
+      return "SELECT t.operation AS id FROM recibo.timers t WHERE t.fired_at IS NULL AND t.due_at <= now() UNION "
+             "SELECT t.operation FROM recibo.timers t WHERE t.fired_at IS NOT NULL";
   }
   return "";
 }
@@ -51,10 +55,6 @@ statement make_list(origin from, bool newest_first) {
   sql +=
       "page AS MATERIALIZED (SELECT o.id FROM w JOIN (" + operation_source +
       ") ON o.id = w.id "
-      "LEFT JOIN unnest($17, $18, $19, $20, $21) AS l(workflow, state, provider, seconds, terminal) "
-      "ON l.workflow = o.workflow AND l.state = o.state AND l.provider = '' "
-      "LEFT JOIN unnest($17, $18, $19, $20, $21) AS own(workflow, state, provider, seconds, terminal) "
-      "ON own.workflow = o.workflow AND own.state = o.state AND own.provider = o.provider "
       "WHERE ($5 IS NULL OR o.state = $5) AND ($6 IS NULL OR o.provider = $6) AND ($8 IS NULL OR " +
       registered("client") +
       " = $8) "
@@ -66,11 +66,7 @@ statement make_list(origin from, bool newest_first) {
       " @> $13) "
       "AND ($14 IS NULL OR EXISTS (SELECT FROM recibo.aliases a WHERE a.operation = o.id AND a.alias = $14)) AND ($15 IS NULL OR "
       "true) "
-      "AND ($16 IS NULL OR $16 = (NOT coalesce(l.terminal, false) AND (coalesce(" +
-      registered("deadline") +
-      " < now(), false) "
-      "OR coalesce(o.state_at + (CASE WHEN own.workflow IS NULL THEN l.seconds ELSE own.seconds END) * interval '1 second' < "
-      "now(), false)))) "
+      "AND ($16 IS NULL OR $16 = EXISTS (SELECT FROM recibo.timers t WHERE t.operation = o.id AND t.due_at <= now())) "
       "ORDER BY o.id" +
       order + " LIMIT $4) ";
   sql += "SELECT " + operation_columns + ", (SELECT w.id FROM w ORDER BY w.id" + std::string(newest_first ? "" : " DESC") +
@@ -78,10 +74,10 @@ statement make_list(origin from, bool newest_first) {
          "FROM (VALUES (1)) AS always LEFT JOIN (page JOIN (" +
          operation_source + ") ON o.id = page.id) ON true ORDER BY o.id" + order;
   const std::string name = "list_operations_" + std::to_string(static_cast<int>(from)) + (newest_first ? "_newest" : "_oldest");
-  return {name, sql, {oid::uuid,       oid::uuid,       oid::int8,         oid::int8,        oid::text,        oid::text,
-                      oid::text,       oid::text,       oid::boolean,      oid::timestamptz, oid::timestamptz, oid::jsonb,
-                      oid::jsonb,      oid::text,       oid::text_array,   oid::boolean,     oid::int8_array,  oid::text_array,
-                      oid::text_array, oid::int8_array, oid::boolean_array}};
+  return {name,
+          sql,
+          {oid::uuid, oid::uuid, oid::int8, oid::int8, oid::text, oid::text, oid::text, oid::text, oid::boolean, oid::timestamptz,
+           oid::timestamptz, oid::jsonb, oid::jsonb, oid::text, oid::text_array, oid::boolean}};
 }
 
 const statement& list_statement(origin from, bool newest_first) {
@@ -100,6 +96,7 @@ origin origin_of(const operation_query& what) noexcept {
   if (what.reference) return origin::reference;
   if (!what.metadata_as_text.empty()) return origin::metadata;
   if (what.review.value_or(false)) return origin::review;
+  if (what.overdue.value_or(false)) return origin::overdue;
   return origin::window;
 }
 
@@ -125,18 +122,8 @@ parameters& add(parameters& to, const std::optional<bool>& v) { return v ? to.bo
 
 parameters list_parameters(const operation_query& what, const operation_id& from, const operation_id& until, std::int64_t window,
                            std::int64_t limit) {
-  binary_array providers(oid::text), workflows(oid::int8), states(oid::text), limited(oid::text), seconds(oid::int8),
-      terminal(oid::boolean);
+  binary_array providers(oid::text);
   for (const auto& p : what.providers) providers.add(p);
-  if (what.overdue) {
-    for (const auto& l : what.limits) {
-      workflows.add_int8(l.workflow);
-      states.add(l.state);
-      limited.add(l.provider);
-      seconds.add_int8(l.seconds);
-      terminal.add_bool(l.terminal);
-    }
-  }
   parameters with;
   with.uuid(from).uuid(until).int8(window).int8(limit);
   with.text(what.state).text(what.provider).text(what.workflow).text(what.client);
@@ -149,11 +136,6 @@ parameters list_parameters(const operation_query& what, const operation_id& from
   }
   with.text(what.reference).array(std::move(providers));
   add(with, what.overdue);
-  with.array(std::move(workflows))
-      .array(std::move(states))
-      .array(std::move(limited))
-      .array(std::move(seconds))
-      .array(std::move(terminal));
   return with;
 }
 

@@ -35,8 +35,8 @@ inline const std::string operation_columns =
     "AND n.sequence = t.sequence AND n.status <> 'delivered') "
     "FROM recibo.transitions t WHERE t.operation = o.id AND t.item_id IS NULL ORDER BY t.sequence DESC LIMIT 1), false), "
     "now(), " +
-    registered("account");
-inline constexpr int operation_column_count = 25;
+    registered("account") + ", (SELECT min(t.due_at) FROM recibo.timers t WHERE t.operation = o.id)";
+inline constexpr int operation_column_count = 26;
 
 operation_view read_operation_view(const postgres::rows& from, int row);
 

@@ -41,6 +41,8 @@ const statement orphan_accesses =
     whole_statement("accesses", orphans("payload_accesses", "%s payload accesses without their operation"));
 const statement orphan_reviews = whole_statement("reviews", orphans("reviews", "%s reviews without their operation"));
 
+const statement orphan_timers = whole_statement("timers", orphans("timers", "%s timers without their operation"));
+
 const statement orphan_review_actions =
     whole_statement("review_actions", orphans("review_actions", "%s actions about reviews without their operation"));
 
@@ -52,6 +54,12 @@ const statement review_states = whole_statement(
     "FROM recibo.reviews v LEFT JOIN recibo.operations o ON o.id = v.operation "
     "WHERE (v.status = 'resolved') <> EXISTS (SELECT FROM recibo.review_actions a WHERE a.review = v.id AND a.action = "
     "'resolved') "
+    "UNION ALL "
+    "SELECT o.request_id, v.operation, format('review %s was opened by the clock, and no action says so', v.id) FROM "
+    "recibo.reviews v "
+    "LEFT JOIN recibo.operations o ON o.id = v.operation WHERE v.kind = 'overdue' AND NOT EXISTS (SELECT FROM "
+    "recibo.review_actions a "
+    "WHERE a.review = v.id AND a.action = 'opened' AND a.actor = 'clock') "
     "UNION ALL "
     "SELECT NULL, a.operation, format('an action about review %s, which does not exist', a.review) FROM recibo.review_actions a "
     "LEFT JOIN recibo.reviews v ON v.id = a.review WHERE v.id IS NULL");
@@ -227,6 +235,7 @@ const whole_check checks[] = {
     {"references", &orphan_accesses},
     {"references", &orphan_reviews},
     {"references", &orphan_review_actions},
+    {"references", &orphan_timers},
     {"reviews", &review_states},
     {"reviews", &outgrown_reviews},
     {"deliveries", &unrecorded_deliveries},

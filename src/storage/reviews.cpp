@@ -45,7 +45,8 @@ const statement lock_reviews{
     "lock_reviews",
     "SELECT v.id, v.operation, v.kind, v.digest, v.key, v.status = 'open', v.assigned_to, v.resolved_by, v.resolution, v.reason, "
     "(SELECT t.event FROM recibo.review_actions a JOIN recibo.transitions t ON t.operation = a.operation AND t.sequence = "
-    "a.transition WHERE a.review = v.id AND a.action = 'resolved'), v.item_id IS NOT NULL "
+    "a.transition WHERE a.review = v.id AND a.action = 'resolved'), v.item_id IS NOT NULL, "
+    "v.status = 'open' AND v.reminded_at IS NULL AND coalesce(v.due_at <= now(), false) "
     "FROM recibo.reviews v WHERE v.id = ANY($1) ORDER BY v.id FOR NO KEY UPDATE OF v",
     {oid::uuid_array}};
 
@@ -67,6 +68,12 @@ const statement resolve_reviews{
     "FROM unnest($1, $2, $3, $4, $5) AS u(id, at, actor, resolution, reason) WHERE r.id = u.id AND r.status = 'open' "
     "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
     {oid::uuid_array, oid::timestamptz_array, oid::text_array, oid::text_array, oid::text_array}};
+
+const statement remind_reviews{"remind_reviews",
+                               "WITH changed AS (UPDATE recibo.reviews r SET reminded_at = now() FROM unnest($1) AS u(id) "
+                               "WHERE r.id = u.id AND r.status = 'open' AND r.reminded_at IS NULL RETURNING 1) "
+                               "SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
+                               {oid::uuid_array}};
 
 const statement insert_review_actions{
     "insert_review_actions",
@@ -110,7 +117,7 @@ void new_reviews::add(const review_row& r) {
   rows.next().add(r.kind);
   rows.next().add(binary(r.digest));
   rows.next().add(r.key);
-  rows.next().add(r.delivery.binary());
+  add_id_or_null(rows.next(), r.delivery.is_nil() ? std::nullopt : std::optional(r.delivery));
   add_id_or_null(rows.next(), r.first_delivery);
   add_digest(rows.next(), r.first_digest);
   rows.next().add(r.detail);
@@ -173,6 +180,7 @@ std::vector<acted_review> read_acted_reviews(const rows& from) {
     v.reason = from.text_or_null(i, 9);
     v.event = from.text_or_null(i, 10);
     v.of_item = from.boolean(i, 11);
+    v.untold = from.boolean(i, 12);
   }
   return out;
 }
@@ -204,6 +212,9 @@ void resolved_reviews::add(review_id id, sys_micros at, std::string_view by, std
   rows.next().add(resolution);
   add_text_or_null(rows.next(), reason);
 }
+
+reminded_reviews::reminded_reviews() : rows(remind_reviews) {}
+void reminded_reviews::add(review_id id) { rows.next().add(id.binary()); }
 
 new_review_actions::new_review_actions() : rows(insert_review_actions) {}
 void new_review_actions::add(const review_action_row& a) {

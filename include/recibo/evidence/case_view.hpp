@@ -30,11 +30,8 @@ struct judged_by {
   const config::settings& settings;
 };
 
-// Not terminal, and its deadline or the limit of its state has passed.
+// Not terminal, and its deadline or the limit of its state has passed: as its timers say, which outages put off (R44).
 bool is_overdue(const storage::operation_view& o, const judged_by& by);
-
-// The limit of a state for operations of a provider; nullptr: none.
-const transition::limit* limit_of(std::string_view state, std::string_view provider, const judged_by& by);
 
 // The events that may be raised now, in the order of the table.
 std::vector<std::string_view> allowed_events(const storage::operation_view& o, const transition::workflow& table, audience who);

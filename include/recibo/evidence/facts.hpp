@@ -25,6 +25,9 @@ inline constexpr std::string_view kind_accept = "accept", kind_delivery = "deliv
 // Values of corrections.kind: a client registered what a callback had begun; an event edited what was registered.
 inline constexpr std::string_view registered_intent = "registered", edited_intent = "edited";
 
+// The actor of what runs out by itself.
+inline constexpr std::string_view clock_actor = "clock";
+
 // A move of the workflow table, as its row in `transitions` holds it.
 struct moved {
   std::string_view event, from, to;

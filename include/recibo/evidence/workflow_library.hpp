@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
-#include <vector>
 
 namespace recibo::evidence {
 
@@ -22,10 +21,6 @@ class workflow_library {
   // transient::our_fault   the database does not know it, or holds no table there; else errors of the pool
   boost::asio::awaitable<result<workflow_ptr>> get(postgres::pool& pool, std::shared_ptr<const config::settings> settings,
                                                    std::int64_t version_key, postgres::deadline until);
-  // Every version that any operation may carry.
-  boost::asio::awaitable<result<std::vector<workflow_ptr>>> all(postgres::pool& pool,
-                                                                std::shared_ptr<const config::settings> settings,
-                                                                postgres::deadline until);
 
  private:
   workflow_ptr find(const config::settings& settings, std::int64_t version_key) const;

@@ -23,7 +23,7 @@ struct metric_labels {
     std::vector<std::string> secrets;  // their names
   };
   std::vector<provider> providers;
-  // Of recibo_oldest_age_seconds: "parked", "review", "failed", "operations:processing", "outbox:ledger", …
+  // Of recibo_oldest_age_seconds: "parked", "review", "failed", "timers", "overdue", "operations:processing", "outbox:ledger", …
   std::vector<std::string> queues;
   // Of recibo_http_*: "callbacks", "api".
   std::vector<std::string> listeners{"callbacks", "api"};
@@ -62,6 +62,9 @@ class metrics {
   // recibo_operations{provider,state} and recibo_oldest_age_seconds{queue}, from the last look at the database.
   void operations(std::string_view provider, std::string_view state, double count) noexcept;
   void oldest_age(std::string_view queue, double seconds) noexcept;
+  // recibo_provider_silence_seconds{provider}: since a callback of it last verified, at any replica; and
+  // recibo_provider_silent{provider}: 1 while that is longer than its silence_alert.
+  void provider_silence(std::string_view provider, double seconds, bool silent) noexcept;
   // recibo_db_connections{state}: "idle", "busy", "connecting", "waiting", "writer".
   void db_connections(std::string_view state, int count) noexcept;
 

@@ -7,6 +7,7 @@
 #include "recibo/core/money.hpp"
 #include "recibo/transition/decide.hpp"
 #include "recibo/transition/disposition.hpp"
+#include "recibo/transition/timer.hpp"
 
 #include <map>
 #include <memory>
@@ -213,6 +214,25 @@ struct parked_review {
   delivery_id parked;
 };
 
+// A timer of an operation has run out (R22): raises its event. Does nothing when it was acted on before, when the state that it
+// was for is over, or when no replica is ready to take callbacks; puts it off when an outage stood in between (R44).
+struct timer_due {
+  std::shared_ptr<const config::settings> settings;
+  std::string request_id;
+  transition::timer_kind kind = transition::timer_kind::limit;
+};
+
+// The age limit of a review has passed: somebody is reminded, once (R25). Does nothing when it is resolved, or was told before.
+struct review_due {
+  std::shared_ptr<const config::settings> settings;
+  review_id review;
+  std::string request_id;  // of the review's operation; empty: it has none
+};
+
+// What the clock raised, in outcome::detail; empty: nothing.
+inline constexpr std::string_view timer_fired = "fired", timer_reviewed = "reviewed", timer_put_off = "put_off",
+                                  review_reminded = "reminded";
+
 // A failed callback is given up (R17); its delivery stays.
 struct discard {
   failed_callback_id failed;
@@ -258,6 +278,6 @@ struct callback_group {
 inline constexpr std::size_t events_in_request_max = 1'000;
 
 using work = std::variant<callback, callback_group, registration, event, payload_access, rematch, workflow_change, review_action,
-                          parked_review, discard>;
+                          parked_review, timer_due, review_due, discard>;
 
 }  // namespace recibo::record

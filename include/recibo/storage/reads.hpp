@@ -45,6 +45,8 @@ struct operation_view {
   std::string client, action, metadata;
   std::optional<std::string> reference, amount, currency, account;
   std::optional<sys_micros> deadline;
+  // When the limit of the present state or the deadline runs out, whichever is first; nullopt: nothing does.
+  std::optional<sys_micros> due_at;
   sys_micros accepted_at{};
   std::vector<std::string> references;
   std::vector<item_count> items_by_state;
@@ -71,23 +73,12 @@ struct item_query {
 boost::asio::awaitable<result<std::vector<item_view>>> list_items(postgres::pool& pool, item_query what,
                                                                   postgres::deadline until);
 
-// A state of a workflow version: how long it may last, and whether it ends the operation.
-struct state_limit {
-  std::int64_t workflow = 0;
-  std::string state;
-  std::string provider;                 // empty: every provider that has no row of its own
-  std::optional<std::int64_t> seconds;  // none: no limit
-  bool terminal = false;
-};
-
 struct operation_query {
   std::optional<std::string> state, provider, workflow, client, reference;
   std::optional<bool> review, overdue;
   std::optional<sys_micros> accepted_after, accepted_before;
   // JSON objects that the metadata must contain, either of them; empty: any metadata.
   std::string metadata_as_text, metadata_as_value;
-  // For `overdue`: every state of every workflow version.
-  std::vector<state_limit> limits;
   // For `reference`: aliases are unique per provider, so the providers to look at.
   std::vector<std::string> providers;
   bool newest_first = true;

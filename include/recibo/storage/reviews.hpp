@@ -21,7 +21,7 @@ struct review_row {
   std::string_view kind;
   sha256_digest digest{};
   std::string_view key;  // of a conflict
-  delivery_id delivery;
+  delivery_id delivery;  // nil: the clock opened it
   std::optional<delivery_id> first_delivery;
   std::optional<sha256_digest> first_digest;
   std::optional<sha256_digest> signed_digest{};  // of a conflict whose key is not signed
@@ -69,6 +69,7 @@ struct acted_review {
   std::string key;
   bool open = true;
   bool of_item = false;  // about an item, not about the operation as a whole
+  bool untold = false;   // open, its age limit has passed, and nobody was reminded
   // Of its resolution; `event` is what was raised with it.
   std::optional<std::string> assigned_to, resolved_by, resolution, reason, event;
 };
@@ -95,12 +96,19 @@ struct resolved_reviews {
   void add(review_id id, sys_micros at, std::string_view by, std::string_view resolution, std::string_view reason);
 };
 
+// Somebody was reminded of them: each must meet its row, open and not told before.
+struct reminded_reviews {
+  bulk rows;
+  reminded_reviews();
+  void add(review_id id);
+};
+
 // One row of `review_actions`; borrows. Empty texts are stored as NULL.
 struct review_action_row {
   review_id review;
   std::optional<operation_id> operation;
   std::optional<std::int32_t> sequence;  // of the audit row
-  std::string_view action;               // assigned, resolved
+  std::string_view action;               // opened, assigned, reminded, resolved
   sys_micros at{};
   std::string_view actor, assignee, resolution, reason;
   std::optional<std::int32_t> transition;

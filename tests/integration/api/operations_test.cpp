@@ -232,7 +232,9 @@ TEST_F(Operations, OverdueIsTheDeadlineOrTheLimitOfTheState) {
   ASSERT_EQ(api.accept(R"({"provider":"p1","request_id":"fine"})").status, 201);
   ASSERT_EQ(api.accept(R"({"provider":"p1","request_id":"done","deadline":"2020-01-01T00:00:00Z"})").status, 201);
   api.record(api.callback("done", "k", "succeeded"));
-  api.db.sql("UPDATE recibo.operations SET state_at = state_at - interval '16 minutes' WHERE request_id = 'stuck'");
+  api.db.sql(
+      "UPDATE recibo.timers t SET due_at = due_at - interval '16 minutes' FROM recibo.operations o WHERE o.id = t.operation "
+      "AND o.request_id = 'stuck'");
   EXPECT_EQ(api.get("/v1/operations/late").at("overdue"), "true");
   EXPECT_EQ(api.get("/v1/operations/stuck").at("overdue"), "true");
   EXPECT_EQ(api.get("/v1/operations/done").at("overdue"), "false");

@@ -2,6 +2,7 @@
 #include "recibo/evidence/case_view.hpp"
 
 #include "recibo/config/load.hpp"
+#include "recibo/config/state_limit.hpp"
 #include "recibo/core/digest.hpp"
 #include "recibo/core/json_value.hpp"
 #include "recibo/evidence/facts.hpp"
@@ -56,23 +57,33 @@ storage::operation_view operation(std::string state = "accepted") {
   return o;
 }
 
-TEST(CaseView, OverdueIsTheLimitOfTheStateOrTheDeadline) {
+TEST(CaseView, OverdueIsWhatItsTimersSay) {
   auto o = operation();
   EXPECT_FALSE(is_overdue(o, judge()));
-  o.read_at = noon + std::chrono::minutes(16);
-  EXPECT_TRUE(is_overdue(o, judge()));
-  o.provider = "slow";
-  EXPECT_FALSE(is_overdue(o, judge())) << "the provider has a limit of its own";
-  o.state = "processing";
   o.read_at = noon + std::chrono::hours(1000);
-  EXPECT_FALSE(is_overdue(o, judge())) << "or none at all";
-  o.provider = "gone from the configuration";
+  EXPECT_FALSE(is_overdue(o, judge())) << "nothing is set to run out";
+  o.due_at = noon + std::chrono::minutes(15);
   EXPECT_TRUE(is_overdue(o, judge()));
-  auto late = operation();
-  late.deadline = noon;
-  EXPECT_TRUE(is_overdue(late, judge()));
-  late.state = "completed";
-  EXPECT_FALSE(is_overdue(late, judge()));
+  o.read_at = noon + std::chrono::minutes(14);
+  EXPECT_FALSE(is_overdue(o, judge()));
+  o.read_at = noon + std::chrono::minutes(16);
+  o.state = "completed";
+  EXPECT_FALSE(is_overdue(o, judge()));
+}
+
+TEST(CaseView, AProviderMayHaveLimitsOfItsOwn) {
+  const auto after = [](const char* state, const char* provider) {
+    const auto* const limit = config::limit_of(table(), state, provider, settings());
+    return limit == nullptr ? std::chrono::seconds() : limit->after;
+  };
+  EXPECT_EQ(after("accepted", "p1"), std::chrono::minutes(15));
+  EXPECT_EQ(after("accepted", "slow"), std::chrono::hours(2));
+  EXPECT_EQ(after("processing", "slow"), std::chrono::seconds()) << "or none at all";
+  EXPECT_EQ(after("processing", "gone from the configuration"), std::chrono::hours(1));
+  EXPECT_EQ(after("completed", "p1"), std::chrono::seconds());
+  EXPECT_EQ(after("not a state", "p1"), std::chrono::seconds());
+  EXPECT_EQ(config::resend_gap_of("slow", settings()), config::resend_gap_default) << "nothing is known of it";
+  EXPECT_EQ(config::resend_gap_of("gone from the configuration", settings()), config::resend_gap_default);
 }
 
 TEST(CaseView, EachSeesWhatMayBeRaised) {

@@ -42,6 +42,7 @@ TEST(Metrics, CountUnderTheNamesOfTheContract) {
   m.queue_depth(17);
   m.operations("acme", "completed", 12);
   m.oldest_age("parked", 90.5);
+  m.provider_silence("acme", 1800.5, true);
   m.db_connections("busy", 4);
   m.http_request("callbacks", 202);
   m.http_request("callbacks", 503);
@@ -65,6 +66,9 @@ TEST(Metrics, CountUnderTheNamesOfTheContract) {
            "recibo_queue_depth 17\n",
            "recibo_operations{provider=\"acme\",state=\"completed\"} 12\n",
            "recibo_oldest_age_seconds{queue=\"parked\"} 90.5\n",
+           "recibo_provider_silence_seconds{provider=\"acme\"} 1800.5\n",
+           "recibo_provider_silent{provider=\"acme\"} 1\n",
+           "recibo_provider_silent{provider=\"other\"} 0\n",
            "recibo_db_connections{state=\"busy\"} 4\n",
            "recibo_http_requests_total{listener=\"callbacks\",status_class=\"2xx\"} 1\n",
            "recibo_http_requests_total{listener=\"callbacks\",status_class=\"5xx\"} 1\n",
@@ -93,6 +97,7 @@ TEST(Metrics, UnknownNamesMakeNoSeries) {
     m.secret_used("acme", name, now());
     m.operations("acme", name, 1);
     m.oldest_age(name, 1);
+    m.provider_silence(name, 1, true);
     m.db_connections(name, 1);
     m.http_request(name, 200);
     m.http_request("api", i);

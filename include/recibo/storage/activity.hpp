@@ -1,0 +1,48 @@
+// Named SQL and row mapping of what is known of each provider's activity (R30): when it was last heard, and whether it is silent.
+// One row each, which all replicas keep; what is told is told by the one whose statement made it so.
+#pragma once
+
+#include "recibo/core/clock.hpp"
+#include "recibo/postgres/pool.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace recibo::storage {
+
+// Not looked at for so long, nobody was ready: what was missed then is waited for first.
+inline constexpr std::chrono::seconds watch_gap{30};
+
+// What a replica knows of a provider in its configuration.
+struct provider_watch {
+  std::string provider;
+  std::optional<std::chrono::seconds> alert;             // silence_alert
+  std::chrono::seconds resend_gap{};                     // until what was missed has come again
+  std::optional<std::chrono::milliseconds> heard_since;  // heard so long ago, since it was last told; nullopt: not
+};
+// What that changed, in the eyes of all replicas.
+struct provider_change {
+  std::string provider;
+  bool silent = false;  // else it speaks again
+  std::chrono::seconds quiet_for{};
+};
+// `all` sorted by provider, so that replicas wait for one another in one order. Errors of the pool.
+boost::asio::awaitable<result<std::vector<provider_change>>> watch_providers(postgres::pool& pool,
+                                                                             std::vector<provider_watch> all,
+                                                                             postgres::deadline until);
+
+struct provider_activity {
+  std::string provider;
+  std::optional<sys_micros> heard_at;   // nullopt: never
+  std::optional<sys_micros> silent_at;  // nullopt: it is not silent
+  std::optional<sys_micros> spoke_at;   // nullopt: it was never silent
+  double quiet_s = 0;                   // since it was heard, or first configured
+};
+boost::asio::awaitable<result<std::vector<provider_activity>>> read_provider_activity(postgres::pool& pool,
+                                                                                      postgres::deadline until);
+
+}  // namespace recibo::storage

@@ -1,0 +1,10 @@
+DELETE FROM recibo.review_actions WHERE action IN ('opened', 'reminded') OR review IN (SELECT id FROM recibo.reviews WHERE kind = 'overdue');
+DELETE FROM recibo.reviews WHERE kind = 'overdue';
+ALTER TABLE recibo.review_actions DROP CONSTRAINT review_actions_action;
+ALTER TABLE recibo.review_actions ADD CONSTRAINT review_actions_action CHECK (action IN ('assigned', 'resolved'));
+ALTER TABLE recibo.reviews DROP CONSTRAINT reviews_kind;
+ALTER TABLE recibo.reviews ADD CONSTRAINT reviews_kind CHECK (kind IN ('contradiction', 'conflict', 'amount_mismatch', 'currency_mismatch', 'account_mismatch', 'alias_taken', 'identity_mismatch', 'unknown_item', 'ambiguity', 'parked_age'));
+ALTER TABLE recibo.reviews DROP CONSTRAINT reviews_delivery;
+ALTER TABLE recibo.reviews ALTER COLUMN delivery SET NOT NULL;
+ALTER TABLE recibo.reviews DROP COLUMN reminded_at;
+DROP TABLE recibo.provider_activity, recibo.downtimes, recibo.intake, recibo.timers;

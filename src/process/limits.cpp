@@ -1,0 +1,130 @@
+#include "recibo/process/limits.hpp"
+
+#include "recibo/async/task_group.hpp"
+#include "recibo/observe/log.hpp"
+#include "recibo/postgres/sqlstate.hpp"
+#include "recibo/storage/timers.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+
+namespace recibo::process {
+namespace {
+
+using boost::asio::awaitable;
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds clock_limit{5};
+// Looked at, taken in a round, and under way at once: a share of the recorder's queue that callbacks do not miss.
+constexpr std::int64_t timers_seen = 1'000, late_reviews_max = 100;
+constexpr std::size_t timers_max = 200, timers_at_once = 50;
+
+struct due_timer {
+  std::string request_id;
+  transition::timer_kind kind = transition::timer_kind::limit;
+};
+
+void tell(const due_timer& what, const record::outcome& done, clock_round& counts) {
+  if (done.detail == record::timer_fired) {
+    ++counts.fired;
+    log::info("a timer ran out", {{"request_id", what.request_id}, {"timer", to_string(what.kind)}, {"state", done.state}});
+  } else if (done.detail == record::timer_reviewed) {
+    ++counts.reviewed;
+    log::warn("a timer ran out, and a person has to look",
+              {{"request_id", what.request_id}, {"timer", to_string(what.kind)}, {"state", done.state}});
+  } else if (done.detail == record::timer_put_off) {
+    ++counts.put_off;
+  }
+}
+
+// Parameters by value: it may outlive the round.
+awaitable<void> fire(record_function record, std::shared_ptr<const config::settings> settings, due_timer what,
+                     std::shared_ptr<clock_round> counts) {
+  record::timer_due due;
+  due.settings = std::move(settings);
+  due.request_id = what.request_id;
+  due.kind = what.kind;
+  record::work work(std::move(due));
+  const auto done = co_await record(std::move(work), steady_clock::now() + clock_limit);
+  if (done) {
+    tell(what, *done, *counts);
+  } else {
+    ++counts->failed;
+  }
+}
+
+awaitable<void> remind(postgres::pool& pool, const config::snapshot& settings, const record_function& record,
+                       clock_round& counts) {
+  postgres::parameters with;
+  with.int8(late_reviews_max);
+  const auto late = co_await pool.query(storage::select_due_reviews, std::move(with), steady_clock::now() + clock_limit);
+  if (!late) co_return;
+  for (int i = 0; i < late->size(); ++i) {
+    record::review_due due;
+    due.settings = settings.get();
+    due.review = late->id<review_id>(i, 0);
+    due.request_id = late->text_or_null(i, 1).value_or("");
+    record::work work(std::move(due));
+    const auto done = co_await record(std::move(work), steady_clock::now() + clock_limit);
+    if (!done) {
+      ++counts.failed;
+      continue;
+    }
+    if (done->detail != record::review_reminded) continue;
+    ++counts.reminded;
+    log::warn("the age limit of a review has passed",
+              {{"review_id", to_string(late->id<review_id>(i, 0))}, {"kind", late->text(i, 2)}, {"owner", late->text(i, 3)}});
+  }
+}
+
+}  // namespace
+
+awaitable<result<std::optional<transition::downtime>>> beat(postgres::pool& pool, postgres::deadline until) {
+  postgres::parameters with;
+  with.int8(storage::intake_alive_for.count());
+  postgres::pipeline work;
+  work.add(storage::beat_intake, std::move(with));
+  const auto done = co_await pool.run(work, until);
+  if (!done.ok()) co_return postgres::to_error(done);
+  const auto& noted = done.answers.front();
+  if (noted.empty() || noted.is_null(0, 0)) co_return std::optional<transition::downtime>();
+  const transition::downtime ended{noted.time(0, 0), noted.time(0, 1)};
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(ended.ended - ended.began).count();
+  log::warn("no replica was ready to take callbacks; limits stood still",
+            {{"from", to_rfc3339(ended.began)}, {"until", to_rfc3339(ended.ended)}, {"seconds", seconds}});
+  co_return std::optional(ended);
+}
+
+awaitable<clock_round> fire_due(postgres::pool& pool, const config::snapshot& settings, const record_function& record) {
+  auto counts = std::make_shared<clock_round>();
+  postgres::parameters with;
+  with.int8(timers_seen);
+  const auto found = co_await pool.query(storage::select_due_timers, std::move(with), steady_clock::now() + clock_limit);
+  if (!found) co_return *counts;
+  std::vector<due_timer> due;
+  for (int i = 0; i < found->size(); ++i) {
+    if (const auto kind = transition::parse_timer_kind(found->text(i, 1))) due.push_back({found->string(i, 0), *kind});
+  }
+  if (due.size() > timers_max) {
+    std::shuffle(due.begin(), due.end(), std::minstd_rand(std::random_device{}()));
+    due.resize(timers_max);
+  }
+  const auto executor = co_await boost::asio::this_coro::executor;
+  for (std::size_t at = 0; at < due.size(); at += timers_at_once) {
+    const auto end = std::min(at + timers_at_once, due.size());
+    const int failed_before = counts->failed;
+    async::task_group under_way(executor);
+    for (std::size_t i = at; i < end; ++i) under_way.spawn("clock", fire(record, settings.get(), due[i], counts));
+    co_await under_way.wait_empty(steady_clock::now() + 2 * clock_limit);
+    // One that is held by somebody waits for the next round; when most fail, the database has trouble.
+    if (counts->failed - failed_before > static_cast<int>(end - at) / 2) break;
+  }
+  if (counts->failed > 0) log::warn("timers that ran out wait for the next round", {{"count", counts->failed}});
+  co_await remind(pool, settings, record, *counts);
+  co_return *counts;
+}
+
+}  // namespace recibo::process

@@ -1,0 +1,157 @@
+#include "recibo/storage/timers.hpp"
+
+#include "columns.hpp"
+
+#include <string>
+
+namespace recibo::storage {
+namespace {
+
+namespace oid = postgres::oid;
+using postgres::binary_array;
+using postgres::parameters;
+using postgres::rows;
+using postgres::statement;
+
+const statement find_timers{
+    "find_timers",
+    "SELECT t.operation, t.kind, t.due_at, t.set_at, t.event, t.version, t.fired_at IS NOT NULL, t.due_at <= now() AND EXISTS "
+    "(SELECT FROM recibo.intake i WHERE i.alive_at > now() - interval '" +
+        std::to_string(intake_alive_for.count()) +
+        " seconds'), now() FROM unnest($1) AS w(operation) JOIN recibo.timers t ON t.operation = w.operation",
+    {oid::uuid_array}};
+
+const statement find_downtimes{"find_downtimes",
+                               "SELECT d.began_at, d.ended_at FROM recibo.downtimes d WHERE d.ended_at > (SELECT min(t.set_at) "
+                               "FROM recibo.timers t WHERE t.operation = ANY($1)) ORDER BY d.began_at",
+                               {oid::uuid_array}};
+
+const statement insert_timers{
+    "set_timers",
+    "INSERT INTO recibo.timers AS t (operation, kind, due_at, set_at, event, version) "
+    "SELECT u.operation, u.kind, coalesce(u.at, now() + u.after_s * interval '1 second'), now(), u.event, u.version "
+    "FROM unnest($1, $2, $3, $4, $5, $6) AS u(operation, kind, at, after_s, event, version) "
+    "ON CONFLICT (operation, kind) DO UPDATE SET due_at = excluded.due_at, set_at = excluded.set_at, event = excluded.event, "
+    "version = excluded.version, fired_at = NULL",
+    {oid::uuid_array, oid::text_array, oid::timestamptz_array, oid::int8_array, oid::text_array, oid::int4_array}};
+
+const statement end_timers{
+    "end_timers",
+    "DELETE FROM recibo.timers t USING unnest($1, $2) AS u(operation, kind) WHERE t.operation = u.operation AND t.kind = u.kind",
+    {oid::uuid_array, oid::text_array}};
+
+const statement fire_timers{"fire_timers",
+                            "UPDATE recibo.timers t SET fired_at = now() FROM unnest($1, $2) AS u(operation, kind) "
+                            "WHERE t.operation = u.operation AND t.kind = u.kind",
+                            {oid::uuid_array, oid::text_array}};
+
+const statement resume_deadlines{
+    "resume_deadlines",
+    "WITH resumed AS (INSERT INTO recibo.timers (operation, kind, due_at, set_at, event, version) "
+    "SELECT u.operation, 'deadline', CASE WHEN c.operation IS NULL THEN r.deadline ELSE c.deadline END, now(), 'overdue', "
+    "u.version FROM unnest($1, $2, $3) AS u(operation, corrected, version) "
+    "JOIN recibo.registrations r ON r.operation = u.operation "
+    "LEFT JOIN recibo.corrections c ON c.operation = u.operation AND c.sequence = u.corrected "
+    "WHERE CASE WHEN c.operation IS NULL THEN r.deadline ELSE c.deadline END IS NOT NULL "
+    "ON CONFLICT (operation, kind) DO NOTHING RETURNING 1) SELECT count(*) FROM resumed",
+    {oid::uuid_array, oid::int4_array, oid::int4_array}};
+
+binary_array timer_operations(const std::vector<operation_id>& operations) {
+  binary_array out(oid::uuid);
+  for (const auto& id : operations) out.add(id.binary());
+  return out;
+}
+
+}  // namespace
+
+const statement select_due_timers{"select_due_timers",
+                                  "SELECT o.request_id, d.kind FROM (SELECT t.operation, t.kind, t.due_at FROM recibo.timers t "
+                                  "WHERE t.fired_at IS NULL AND t.due_at <= now() ORDER BY t.due_at LIMIT $1) d "
+                                  "JOIN recibo.operations o ON o.id = d.operation ORDER BY d.due_at",
+                                  {oid::int8}};
+
+const statement select_due_reviews{
+    "select_due_reviews",
+    "SELECT v.id, o.request_id, v.kind, v.owner FROM recibo.reviews v LEFT JOIN recibo.operations o ON o.id = v.operation "
+    "WHERE v.status = 'open' AND v.reminded_at IS NULL AND v.due_at <= now() ORDER BY v.due_at LIMIT $1",
+    {oid::int8}};
+
+// The row lock makes one replica the one that notes a downtime. Where somebody has just been here, nothing is written.
+const statement beat_intake{
+    "beat_intake",
+    "WITH last AS MATERIALIZED (SELECT i.alive_at FROM recibo.intake i FOR UPDATE), "
+    "beat AS (UPDATE recibo.intake i SET alive_at = now() FROM last WHERE last.alive_at IS NULL "
+    "OR last.alive_at < now() - interval '1 second' OR last.alive_at > now() + interval '1 second'), "
+    "noted AS (INSERT INTO recibo.downtimes (began_at, ended_at) SELECT last.alive_at, now() FROM last "
+    "WHERE last.alive_at < now() - $1 * interval '1 second' ON CONFLICT DO NOTHING RETURNING began_at, ended_at) "
+    "SELECT noted.began_at, noted.ended_at FROM last LEFT JOIN noted ON true",
+    {oid::int8}};
+
+void append_find_timers(checked_pipeline& to, const std::vector<operation_id>& operations) {
+  parameters with;
+  with.array(timer_operations(operations));
+  to.add(find_timers, std::move(with));
+}
+
+std::vector<timer_row> read_timers(const rows& from) {
+  std::vector<timer_row> out;
+  for (int i = 0; i < from.size(); ++i) {
+    const auto kind = transition::parse_timer_kind(from.text(i, 1));
+    if (!kind) continue;
+    auto& t = out.emplace_back();
+    t.operation = from.id<operation_id>(i, 0);
+    t.kind = *kind;
+    t.due_at = from.time(i, 2);
+    t.set_at = from.time(i, 3);
+    t.event = from.text_or_null(i, 4);
+    t.version = from.int4(i, 5);
+    t.fired = from.boolean(i, 6);
+    t.due = from.boolean(i, 7);
+    t.read_at = from.time(i, 8);
+  }
+  return out;
+}
+
+void append_find_downtimes(checked_pipeline& to, const std::vector<operation_id>& operations) {
+  parameters with;
+  with.array(timer_operations(operations));
+  to.add(find_downtimes, std::move(with));
+}
+
+std::vector<transition::downtime> read_downtimes(const rows& from) {
+  std::vector<transition::downtime> out;
+  for (int i = 0; i < from.size(); ++i) out.push_back({from.time(i, 0), from.time(i, 1)});
+  return out;
+}
+
+set_timers::set_timers() : rows(insert_timers) {}
+void set_timers::add(const operation_id& id, transition::timer_kind kind, std::optional<sys_micros> at,
+                     std::optional<std::chrono::seconds> after, std::string_view event, std::int32_t version) {
+  rows.next().add(id.binary());
+  rows.next().add(to_string(kind));
+  rows.next().add_time(at);
+  rows.next().add_int8(after ? std::optional<std::int64_t>(after->count()) : std::nullopt);
+  rows.next().add(event);
+  rows.next().add_int4(version);
+}
+
+ended_timers::ended_timers() : rows(end_timers) {}
+void ended_timers::add(const operation_id& id, transition::timer_kind kind) {
+  rows.next().add(id.binary());
+  rows.next().add(to_string(kind));
+}
+
+fired_timers::fired_timers() : rows(fire_timers) {}
+void fired_timers::add(const operation_id& id, transition::timer_kind kind) {
+  rows.next().add(id.binary());
+  rows.next().add(to_string(kind));
+}
+
+resumed_deadlines::resumed_deadlines() : rows(resume_deadlines) {}
+void resumed_deadlines::add(const operation_id& id, const std::optional<std::int32_t>& corrected, std::int32_t version) {
+  rows.next().add(id.binary());
+  add_number_or_null(rows.next(), corrected);
+  rows.next().add_int4(version);
+}
+
+}  // namespace recibo::storage
