@@ -5,6 +5,7 @@
 #include "recibo/process/parked_age.hpp"
 #include "recibo/process/rematch.hpp"
 #include "recibo/process/sweep.hpp"
+#include "recibo/storage/look_ups.hpp"
 
 #include <algorithm>
 
@@ -122,6 +123,12 @@ boost::asio::awaitable<bool> upkeep::measure() {
     for (int i = 0; i < found->size(); ++i)
       parts_.metrics.oldest_age(found->text(i, 0), found->is_null(i, 1) ? 0.0 : std::stod(found->string(i, 1)));
   const auto settings = parts_.settings.get();
+  const auto asked = co_await storage::oldest_look_ups(parts_.pool, steady_clock::now() + measure_limit);
+  if (asked)
+    for (const auto& [provider, of] : settings->providers) {
+      const auto waits = std::find_if(asked->begin(), asked->end(), [&](const auto& one) { return one.first == provider; });
+      if (of.status) parts_.metrics.oldest_age("look_ups:" + provider, waits == asked->end() ? 0.0 : waits->second);
+    }
   postgres::binary_array destinations(oid::text);
   for (const auto& [name, to] : settings->destinations) destinations.add(name);
   postgres::parameters to_each;

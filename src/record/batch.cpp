@@ -35,6 +35,8 @@ void batch::decide(sys_micros at) {
       decide_discard(*d, v);
     } else if (const auto* old = std::get_if<parked_review>(&w)) {
       decide_parked_review(*old, v);
+    } else if (const auto* l = std::get_if<look_up>(&w)) {
+      decide_look_up(*l, v);
     }
   }
   // A registration tells what is true when it commits: what came behind it in this batch has had its effect too (R1).

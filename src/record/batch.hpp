@@ -102,6 +102,16 @@ class batch final : public plan {
   void record_action(const review_action& a, operation_in_hand* o, storage::acted_review& r,
                      std::optional<std::int32_t> transition);
   void decide_parked_review(const parked_review& p, verdict& v);
+  // Somebody asks for a look-up; a hint asks for one; a state that was entered asks for one (R23, R40).
+  void decide_look_up(const look_up& l, verdict& v);
+  void decide_hint(const callback& c, operation_in_hand& o, verdict& v, const storage::parked_row* waited);
+  void look_up_in_state(const config::settings& settings, const operation_in_hand& o);
+  void want_look_up(const config::provider& of, const operation_in_hand& o, std::string_view cause, std::string asked_by,
+                    const std::string& reference);
+  // What a look-up came to: by its operation, which is known.
+  void decide_looked_up(const callback& c, verdict& v);
+  // Its row, once it is decided.
+  void settle_look_up(const callback& c, const outcome& decided);
   // The move that `who` may make by this event; what a client may raise, an operator may too, on record as the operator's.
   // `item`: what it is about; nullptr: the operation.
   result<const transition::move*> permitted_move(operation_in_hand& o, const config::settings& settings, const item_in_hand* item,

@@ -67,6 +67,11 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   std::move(applied_parked.rows).append_to(to);
   std::move(outgrown_reviews.rows).append_to(to);
   std::move(new_replays.rows).append_to(to);
+  // What is settled goes first: what is asked anew in this batch does not wait for it.
+  std::move(answered_look_ups.rows).append_to(to);
+  storage::new_look_ups asked;
+  for (const auto& [what, row] : new_look_ups) asked.add(row, at);
+  std::move(asked.rows).append_to(to);
 }
 
 }  // namespace recibo::record
