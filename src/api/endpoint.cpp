@@ -19,6 +19,7 @@ const endpoint_table& endpoints() {
     add_failed_callback_actions(t);
     add_notifications(t);
     add_destinations(t);
+    add_look_ups(t);
     add_providers(t);
     add_refusals(t);
     add_workflows(t);

@@ -127,6 +127,7 @@ void add_failed_callbacks(endpoint_table& to);
 void add_failed_callback_actions(endpoint_table& to);
 void add_notifications(endpoint_table& to);
 void add_destinations(endpoint_table& to);
+void add_look_ups(endpoint_table& to);
 void add_providers(endpoint_table& to);
 void add_refusals(endpoint_table& to);
 void add_workflows(endpoint_table& to);

@@ -142,7 +142,7 @@ schema review_schema() {
       required("provider", string()),
       required("kind", about(string(),
                              "contradiction, conflict, amount_mismatch, currency_mismatch, account_mismatch, alias_taken, "
-                             "identity_mismatch, unknown_item, ambiguity, parked_age, overdue.")),
+                             "identity_mismatch, unknown_item, ambiguity, parked_age, overdue, look_up.")),
       or_null("item_id", about(string(), "The item that it is about; null: the operation.")),
       required("status", one_of({"open", "resolved"})),
       required("detail", string()),

@@ -39,7 +39,7 @@ endpoint open(std::string method, std::string path, std::string id, std::string 
 // The standard body; a provider may be configured to get another one, or none.
 schema callback_answer() {
   const auto word = one_of({"applied", "redundant", "partial", "duplicate", "stale", "parked", "review", "conflict", "unmapped",
-                            "unprocessable", "unknown_operation", "ignored"});
+                            "unprocessable", "unknown_operation", "ignored", "hint"});
   const auto item = object({optional("item_id", string()),
                             optional("index", about(integer(), "Of an element whose item cannot be read, from 0.")),
                             required("disposition", word), optional("state", string()), optional("detail", string())});

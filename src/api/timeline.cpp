@@ -75,6 +75,14 @@ schema entry_schema() {
       optional("owner", string()),
       optional("assignee", about(string(), "Of a review: who takes it from then on.")),
       optional("due_at", instant()),
+      optional("look_up_id", text(text_rule::uuid)),
+      optional("cause", about(one_of({"request", "hint", "state", "catch_up"}), "Of a status_check: why the provider is asked.")),
+      optional("times", about(integer(), "Of a status_check: how often it was asked for before it began.")),
+      optional("settled_at", nullable(instant())),
+      optional("requests", about(list(object({required("at", instant()), required("host", string()),
+                                              required("answer_status", nullable(integer())), required("outcome", string()),
+                                              required("duration_ms", integer())})),
+                                 "Of a status_check: the latest twenty requests to the provider.")),
       optional("transition", about(integer(), "Of a resolved review: `sequence` of the transition that was made with it.")),
   });
 }

@@ -13,13 +13,16 @@
 #include "recibo/http/server.hpp"
 #include "recibo/notify/dispatcher.hpp"
 #include "recibo/observe/log.hpp"
+#include "recibo/observe/look_ups.hpp"
 #include "recibo/observe/metrics.hpp"
 #include "recibo/observe/notifications.hpp"
 #include "recibo/observe/rotation.hpp"
 #include "recibo/postgres/pool.hpp"
 #include "recibo/receive/callback_url.hpp"
 #include "recibo/receive/endpoint.hpp"
+#include "recibo/receive/extract.hpp"
 #include "recibo/receive/keys.hpp"
+#include "recibo/reconcile/status_checks.hpp"
 #include "recibo/record/recorder.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -57,6 +60,8 @@ observe::metric_labels labels_of(const config::settings& s) {
   }
   out.queues = {"parked", "review", "failed", "timers", "overdue"};
   for (const auto& state : limited_states(s)) out.queues.push_back("operations:" + state);
+  for (const auto& [name, of] : s.providers)
+    if (of.status) out.queues.push_back("look_ups:" + name);
   for (const auto& [name, to] : s.destinations) out.queues.push_back("outbox:" + name);
   out.config_digest = s.digest;
   return out;
@@ -109,6 +114,17 @@ class counted_notifications final : public notify::meter {
   observe::notification_metrics to_;
 };
 
+class counted_look_ups final : public reconcile::meter {
+ public:
+  void attempt(std::string_view provider, std::string_view result) noexcept override { to_.attempt(provider, result); }
+  void settled(std::string_view provider, std::string_view result) noexcept override { to_.settled(provider, result); }
+  void state(std::string_view provider, std::string_view breaker) noexcept override { to_.state(provider, breaker); }
+  std::string render() const { return to_.render(); }
+
+ private:
+  observe::look_up_metrics to_;
+};
+
 http::server_options options_of(const config::settings& s, const config::listener& at, const char* name,
                                 observe::metrics& metrics) {
   http::server_options o;
@@ -159,6 +175,11 @@ class replica {
         upkeep_(executor_, {*settings_, pool_, recorder_, *health_, metrics_, ears_}),
         client_(executor_, client_options(std::move(trust), *first)),
         dispatcher_(executor_, {*settings_, pool_, client_, notified_, [this] { return upkeep_.schema_fits(); }}),
+        checks_(executor_, {*settings_, pool_, client_, looked_up_, record(),
+                            [](const config::provider& of, const http::request& answer, record::callback& out) {
+                              receive::extract(of, answer, out);
+                            },
+                            [this] { return upkeep_.schema_fits(); }}),
         keys_(executor_, send(), key_options()),
         callbacks_(executor_, options_of(*first, first->callbacks, "callbacks", metrics_), callbacks_service()),
         api_(executor_, options_of(*first, first->api, "api", metrics_), api_service()),
@@ -172,6 +193,7 @@ class replica {
     upkeep_.start();
     watching_.start();
     dispatcher_.start();
+    checks_.start();
     callbacks_.start();
     api_.start();
     tasks_.spawn("signals", wait_for_signals());
@@ -232,7 +254,7 @@ class replica {
                         record(),
                         pool_,
                         *health_,
-                        [this] { return metrics_.render() + rotation_.render() + notified_.render(); },
+                        [this] { return metrics_.render() + rotation_.render() + notified_.render() + looked_up_.render(); },
                         [this](std::string actor) { return reload(std::move(actor)); },
                         [this] { return reloader_.last(); },
                         refusals_};
@@ -282,6 +304,8 @@ class replica {
       timer.expires_after(milliseconds(20));
       co_await timer.async_wait(quietly);
     }
+    // Before the recorder, which takes what they bring.
+    co_await checks_.stop(steady_clock::now() + dispatch_limit);
     co_await recorder_.drain(std::max(until, steady_clock::now() + milliseconds(100)));
     callbacks_.stop();
     api_.stop();
@@ -310,6 +334,8 @@ class replica {
   http::client client_;
   counted_notifications notified_;
   notify::dispatcher dispatcher_;
+  counted_look_ups looked_up_;
+  reconcile::status_checks checks_;
   receive::key_cache keys_;
   http::server callbacks_, api_;
   asio::signal_set signals_;

@@ -8,6 +8,7 @@
 #include "recibo/process/silence.hpp"
 #include "recibo/process/sweep.hpp"
 #include "recibo/storage/activity.hpp"
+#include "recibo/storage/look_ups.hpp"
 
 #include <algorithm>
 
@@ -183,6 +184,12 @@ boost::asio::awaitable<bool> upkeep::measure() {
       parts_.metrics.oldest_age(found->text(i, 0), found->is_null(i, 1) ? 0.0 : std::stod(found->string(i, 1)));
   co_await measure_timers();
   const auto settings = parts_.settings.get();
+  const auto asked = co_await storage::oldest_look_ups(parts_.pool, steady_clock::now() + measure_limit);
+  if (asked)
+    for (const auto& [provider, of] : settings->providers) {
+      const auto waits = std::find_if(asked->begin(), asked->end(), [&](const auto& one) { return one.first == provider; });
+      if (of.status) parts_.metrics.oldest_age("look_ups:" + provider, waits == asked->end() ? 0.0 : waits->second);
+    }
   postgres::binary_array destinations(oid::text);
   for (const auto& [name, to] : settings->destinations) destinations.add(name);
   postgres::parameters to_each;

@@ -47,6 +47,7 @@ std::shared_ptr<const config::settings> load_settings(context& ctx, bool needs_d
 // Each adds its subcommand (or family of them) to `app`. The work happens in the subcommand's callback, which sets
 // ctx.exit_code and does not throw. `--config` is added to each of them afterwards: do not declare it.
 void add_serve(CLI::App& app, context& ctx);
+void add_look_up(CLI::App& app, context& ctx);
 void add_migrate(CLI::App& app, context& ctx);
 void add_check(CLI::App& app, context& ctx);
 void add_send(CLI::App& app, context& ctx);

@@ -20,6 +20,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "recibo " RECIBO_VERSION);
   add_serve(app, ctx);
+  add_look_up(app, ctx);
   add_migrate(app, ctx);
   add_check(app, ctx);
   add_send(app, ctx);

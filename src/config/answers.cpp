@@ -13,7 +13,8 @@ int default_status(transition::disposition what) noexcept {
     case disposition::review:
     case disposition::ignored: return 200;
     case disposition::parked:
-    case disposition::unmapped: return 202;
+    case disposition::unmapped:
+    case disposition::hint: return 202;
     case disposition::unknown_operation: return 404;
     case disposition::conflict: return 409;
     case disposition::unprocessable: return 422;

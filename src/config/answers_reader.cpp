@@ -29,7 +29,8 @@ leeway of(disposition d) noexcept {
     case disposition::parked:
     case disposition::review:
     case disposition::unmapped:
-    case disposition::ignored: return leeway::success_only;
+    case disposition::ignored:
+    case disposition::hint: return leeway::success_only;
   }
   return leeway::success_only;
 }
@@ -45,7 +46,8 @@ constexpr disposition all[] = {disposition::applied,
                                disposition::unmapped,
                                disposition::unprocessable,
                                disposition::unknown_operation,
-                               disposition::ignored};
+                               disposition::ignored,
+                               disposition::hint};
 
 bool fits(int status, leeway l) noexcept {
   const bool success = status >= 200 && status < 300;

@@ -116,6 +116,22 @@ json of(const verify::http_signature_rule& rule) {
   return out;
 }
 
+json of(const status_rule& s) {
+  json headers = json::array(), allow = json::array();
+  for (const auto& [name, value] : s.headers) headers.push_back(name);
+  for (const auto& n : s.allow) allow.push_back(to_string(n));
+  json out = {{"url", s.url_text}, {"headers", std::move(headers)}, {"allow", std::move(allow)}};
+  out["timeout"] = text(s.timeout);
+  out["body"] = s.body_limit;
+  out["retry"] = {{"attempts", s.retry.attempts}, {"first", text(s.retry.first)}, {"max", text(s.retry.max)}};
+  out["rate"] = {{"per_second", s.rate.per_second}, {"burst", s.rate.burst}};
+  out["concurrency"] = s.concurrency;
+  out["states"] = s.states;
+  out["extract"] = of(s.reads->extract);
+  out["events"] = s.reads->events;
+  return out;
+}
+
 json of(const provider& p) {
   json out = {{"verify", {{"scheme", p.verify.name}, {"secrets", names(p.keys)}}}, {"extract", of(p.extract)}};
   if (p.verify.timestamp)
@@ -140,7 +156,8 @@ json of(const provider& p) {
                         {"content", p.content == content_rule::bytes ? "bytes" : "fields"}};
   if (p.keep_keys) out["idempotency"]["keep"] = text(*p.keep_keys);
   out["order"] = p.order == transition::order_rule::sequence ? "sequence" : "table";
-  out["mode"] = "full";
+  out["mode"] = p.hints ? "hint" : "full";
+  if (p.status) out["status"] = of(*p.status);
   out["answer_within"] = text(p.answer_within);
   if (p.silence_alert) out["silence_alert"] = text(*p.silence_alert);
   if (p.callback_url) {

@@ -23,7 +23,7 @@ struct rules {
 
 class extract_reader {
  public:
-  extract_reader(reading& r, const verify::scheme* scheme, bool minted) : r_(r), scheme_(scheme), minted_(minted) {}
+  extract_reader(reading& r, const verify::scheme* scheme, const extract_rules& how) : r_(r), scheme_(scheme), how_(how) {}
 
   // `within`: what sources in JSON are relative to, below what all are relative to.
   sources read(const field& f, const rules& how, const std::string& within = {}) {
@@ -148,8 +148,10 @@ class extract_reader {
                                                                    : "the body";
     const std::string why =
         std::string(f.name) + ": the signature does not cover " + std::string(what) + ", so anybody could change it; ";
-    if (how.meaning == use::identity && !minted_) {
-      r_.error(f.at, why + "an identity outside the signature needs a URL of each operation's own (callback_url: required)");
+    if (how.meaning == use::identity && !how_.minted && !how_.hint) {
+      r_.error(f.at, why +
+                         "an identity outside the signature needs a URL of each operation's own (callback_url: required), or "
+                         "mode: hint");
     } else if (!s.unsigned_accept) {
       r_.error(f.at, why + "write `unsigned: accept` beside it if that is meant");
     } else if (how.meaning == use::key && signs_in_parts()) {
@@ -159,7 +161,7 @@ class extract_reader {
 
   reading& r_;
   const verify::scheme* scheme_;
-  bool minted_;
+  extract_rules how_;
   std::string each_, within_;
 };
 
@@ -219,10 +221,10 @@ void read_items(reading& r, const field& f, extract_reader& read, extract& out) 
 
 }  // namespace
 
-void read_extract(reading& r, const field& f, const verify::scheme* scheme, bool minted, extract& out) {
+void read_extract(reading& r, const field& f, const verify::scheme* scheme, const extract_rules& how, extract& out) {
   section s(r, f);
   if (!s.good()) return;
-  extract_reader read(r, scheme, minted);
+  extract_reader read(r, scheme, how);
   if (const field each = s.get("each")) {
     out.each = read.list_pointer(each);
     if (out.each) read.read_within(*out.each);
@@ -232,7 +234,7 @@ void read_extract(reading& r, const field& f, const verify::scheme* scheme, bool
   out.idempotency_key = read.read(s.get("idempotency_key"), {use::key, true, false});
   const field items = s.get("items");
   // Where a body is about items, it need not say anything of the operation itself.
-  const field event = items ? s.get("event") : s.require("event", "what happened, in the provider's words");
+  const field event = items || how.hint ? s.get("event") : s.require("event", "what happened, in the provider's words");
   out.event = read.read(event, {});
   out.sequence = read.read(s.get("sequence"), {});
   out.occurred_at = read.read(s.get("occurred_at"), {use::other, false, true});
@@ -247,10 +249,10 @@ void read_extract(reading& r, const field& f, const verify::scheme* scheme, bool
     const sources from = read.read(one.value, {});
     if (!from.empty()) out.result.emplace(std::string(one.name), from.front());
   }
-  if (!s.has("request_id") && !s.has("reference") && !minted)
+  if (!s.has("request_id") && !s.has("reference") && !how.minted && !how.identity_known)
     r.error(s.at(), "extract: request_id or reference is required: which operation a callback speaks of");
   // Who signs nothing often numbers nothing: then the same bytes at the same URL are the same callback.
-  const bool by_bytes = minted && scheme != nullptr && scheme->name == "callback-url";
+  const bool by_bytes = how.hint || (how.minted && scheme != nullptr && scheme->name == "callback-url");
   if (!s.has("idempotency_key") && !by_bytes) default_key(r, s, scheme, out);
   read_items(r, items, read, out);
 }

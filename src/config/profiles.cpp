@@ -25,9 +25,9 @@ namespace {
 using transition::disposition;
 
 // Every disposition that is answered with success unless something else is said.
-constexpr disposition successes[] = {disposition::applied,   disposition::redundant, disposition::partial,
-                                     disposition::duplicate, disposition::stale,     disposition::parked,
-                                     disposition::review,    disposition::unmapped,  disposition::ignored};
+constexpr disposition successes[] = {disposition::applied, disposition::redundant, disposition::partial, disposition::duplicate,
+                                     disposition::stale,   disposition::parked,    disposition::review,  disposition::unmapped,
+                                     disposition::ignored, disposition::hint};
 // The refusals of what is on record all the same.
 constexpr disposition refusals[] = {disposition::conflict, disposition::unprocessable};
 

@@ -22,12 +22,13 @@ class provider_reader {
     const bool verified = verify && read_verify(r_, verify, where_.name, out_.verify, out_.keys, out_.key_source);
     const verify::scheme* scheme = verified ? &out_.verify : nullptr;
     if (scheme) apply_profile(scheme->name, out_);
+    read_mode(s);
     field minted = s.get("callback_url");
     if (!minted) minted.at = where_.at;
     read_minted_url(r_, minted, settings_, out_);
     read_public_url(s, scheme);
     if (const field extract = s.require("extract", "where the values of a callback stand"))
-      read_extract(r_, extract, scheme, out_.callback_url.has_value(), out_.extract);
+      read_extract(r_, extract, scheme, {out_.callback_url.has_value(), out_.hints, false}, out_.extract);
     check_methods(minted);
     read_workflow(s);
     read_events(s);
@@ -39,7 +40,11 @@ class provider_reader {
     read_handshake(r_, s.get("handshake"), scheme, out_);
     if (out_.callback_url && out_.callback_url->get && out_.handshake)
       r_.error(minted.at, "methods: GET brings callbacks or a handshake, not both; `handshake: none` leaves that unanswered");
-    s.not_served("status");
+    const field status = s.get("status");
+    read_status(
+        r_, status, table_, [this](const field& f, auto& to) { read_words(f, to); }, out_);
+    if (out_.hints && !s.has("status"))
+      r_.error(where_.at, std::string(where_.name) + ": status is required: with mode: hint all news is looked up there");
     return std::move(out_);
   }
 
@@ -84,7 +89,14 @@ class provider_reader {
   }
 
   void read_events(section& s) {
-    const field events = s.require("events", "which of its words raise which event of the workflow");
+    if (!out_.hints) {
+      read_words(s.require("events", "which of its words raise which event of the workflow"), out_.events);
+    } else if (const field events = s.get("events")) {
+      read_words(events, out_.events);
+    }
+  }
+
+  void read_words(const field& events, std::map<std::string, std::string, std::less<>>& out) {
     if (events && events.value->what == node::kind::map && events.value->entries.empty())
       r_.error(events.at, "events: the map is empty, so that no callback could change anything");
     std::vector<std::string_view> possible = {"ignore"};
@@ -102,7 +114,7 @@ class provider_reader {
                                    found(*one.value.value) + (one.value.value->expanded ? "" : did_you_mean(event, possible)));
         continue;
       }
-      out_.events.emplace(std::string(one.name), std::move(event));
+      out.emplace(std::string(one.name), std::move(event));
     }
   }
 
@@ -135,11 +147,15 @@ class provider_reader {
     if (const field parking = s.get("parking")) read_parking(parking);
     if (const field answers = s.get("answers")) read_answers(r_, answers, out_.answers);
     if (const field rate = s.get("rate")) read_rate(rate);
-    if (const field mode = s.get("mode")) {
-      constexpr choice<int> modes[] = {{"full", 0}, {"hint", 1}};
-      int which = 0;
-      if (read_word(r_, mode, which, modes) && which == 1) r_.error(mode.at, "mode: hint is " + std::string(not_served_text));
-    }
+    if (out_.hints && out_.unmatched == config::unmatched::register_)
+      r_.error(s.key_at("unmatched"), "unmatched: register: a hint says too little to register an operation by");
+    if (out_.hints && (out_.extract.items || out_.extract.each))
+      r_.error(s.key_at("extract"), "extract: items and each with mode: hint are " + std::string(not_served_text));
+  }
+
+  void read_mode(section& s) {
+    constexpr choice<bool> modes[] = {{"full", false}, {"hint", true}};
+    if (const field mode = s.get("mode")) read_word(r_, mode, out_.hints, modes);
   }
 
   void read_parking(const field& f) {

@@ -33,8 +33,17 @@ void read_destinations(reading& r, const field& f, settings& out);
 void read_minted_url(reading& r, const field& f, const settings& so_far, provider& out);
 
 // `extract` of one provider. `scheme` is nullptr when `verify` could not be read; then nothing is said of what it covers.
-// `minted`: each operation has a callback URL of its own, which names it.
-void read_extract(reading& r, const field& f, const verify::scheme* scheme, bool minted, extract& out);
+struct extract_rules {
+  bool minted = false;          // each operation has a callback URL of its own, which names it
+  bool hint = false;            // a callback names an operation and says nothing of it
+  bool identity_known = false;  // it is the answer to a question about one operation
+};
+void read_extract(reading& r, const field& f, const verify::scheme* scheme, const extract_rules& how, extract& out);
+
+// Reads a map of a provider's words into events of its workflow.
+using words_of_provider = std::function<void(const field&, std::map<std::string, std::string, std::less<>>&)>;
+// `status` of one provider, of which everything else has been read. `table` may be nullptr.
+void read_status(reading& r, const field& f, const transition::workflow* table, const words_of_provider& words, provider& out);
 
 // `limit: {after, event}` or `limit: none`; false when a problem was reported.
 bool read_limit(reading& r, const field& f, std::optional<transition::limit>& out);

@@ -120,6 +120,14 @@ std::string sentence(const timeline_entry& e) {
       return out;
     }
     case kind::review: return review_sentence(e);
+    case kind::status_check: {
+      std::string out = "look-up (" + e.cause + ") for " + shown(e.actor) + ": " + e.status;
+      if (!e.reason.empty()) out += ", " + e.reason;
+      if (!e.disposition.empty()) out += ", " + e.disposition;
+      if (e.attempts > 0) out += " after " + std::to_string(e.attempts) + (e.attempts == 1 ? " attempt" : " attempts");
+      if (e.delivery) out += ", " + recibo::to_string(*e.delivery);
+      return out;
+    }
   }
   return "";
 }

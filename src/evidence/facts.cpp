@@ -8,7 +8,7 @@ namespace recibo::evidence {
 namespace {
 
 // Room for the longest fact, so that each takes one allocation for its list.
-constexpr std::size_t fields_max = 15;
+constexpr std::size_t fields_max = 16;
 
 audit_fact start(std::int64_t sequence, std::string_view kind, sys_micros at, std::string_view actor) {
   audit_fact fact;
@@ -116,6 +116,7 @@ audit_fact delivery_fact(const delivered& what) {
   add(fact, "answer_status", what.answer_status);
   if (what.move) add(fact, *what.move);
   if (!what.items.empty()) add(fact, "items", what.items);
+  if (what.look_up) add(fact, "look_up", what.look_up->binary());
   return fact;
 }
 

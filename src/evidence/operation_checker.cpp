@@ -312,6 +312,7 @@ std::optional<sha256_digest> operation_checker::recompute(const verify_fact& f) 
     if (f.has_transition) d.move = move_of(f);
     // A parked delivery tells what was decided when it was parked, and then nothing was of its items.
     if (f.delivery_operation) d.items = f.delivery_items;
+    d.look_up = f.delivery_look_up;
     return fact_digest(f.operation, delivery_fact(d));
   }
   if (f.kind == kind_workflow) {

@@ -114,6 +114,22 @@ timeline_entry entry_of(const storage::review_view& v) {
   return e;
 }
 
+timeline_entry entry_of(const storage::look_up_view& l) {
+  auto e = entry(kind::status_check, l.asked_at, l.asked_by, 0);
+  e.id = l.id;
+  e.cause = l.cause;
+  e.status = l.status;
+  e.reason = l.reason;
+  e.disposition = l.disposition;
+  e.delivery = l.delivery;
+  e.times = l.times;
+  e.attempts = l.attempts;
+  e.settled_at = l.settled_at;
+  e.next_attempt_at = l.next_attempt_at;
+  e.requests = l.requests;
+  return e;
+}
+
 }  // namespace
 
 std::string_view to_string(kind k) noexcept {
@@ -126,6 +142,7 @@ std::string_view to_string(kind k) noexcept {
     case kind::replay: return "replay";
     case kind::payload_access: return "payload_access";
     case kind::correction: return "correction";
+    case kind::status_check: return "status_check";
   }
   return "";
 }
@@ -155,6 +172,9 @@ std::vector<timeline_entry> make_timeline(const storage::operation_view& o, cons
     } else if (!v.delivery.is_nil() && in_page(v.opened_at)) {
       out.push_back(entry_of(v));
     }
+  }
+  for (const auto& l : facts.look_ups) {
+    if (in_page(l.asked_at)) out.push_back(entry_of(l));
   }
   for (const auto& r : facts.repeated) {
     const auto at = r.last_at.value_or(o.updated_at);
@@ -215,6 +235,13 @@ void write_timeline_entry(json_writer& out, const timeline_entry& e) {
     case kind::notification:
       out.text("notification_id", e.id).text("destination", e.destination).text("type", e.type).text("status", e.status);
       out.number("attempts", e.attempts).time("delivered_at", e.delivered_at).time("next_attempt_at", e.next_attempt_at);
+      break;
+    case kind::status_check:
+      out.text("look_up_id", e.id).text("cause", e.cause).text("status", e.status).number("times", e.times);
+      out.number("attempts", e.attempts).time("settled_at", e.settled_at).time("next_attempt_at", e.next_attempt_at);
+      out.text_or_null("disposition", e.disposition);
+      if (!e.reason.empty()) out.text("reason", e.reason);
+      out.raw("requests", e.requests);
       break;
     case kind::review:
       out.text("review_id", e.id).text("review_kind", e.type).text("status", e.status).text("detail", e.detail);

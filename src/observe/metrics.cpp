@@ -20,9 +20,10 @@ using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Histogram;
 
-constexpr std::array<std::string_view, 16> disposition_words{
-    "applied",  "redundant",     "partial",           "duplicate", "stale",     "parked",          "review",      "conflict",
-    "unmapped", "unprocessable", "unknown_operation", "ignored",   "handshake", "unauthenticated", "unavailable", "overloaded",
+constexpr std::array<std::string_view, 17> disposition_words{
+    "applied",     "redundant",  "partial",       "duplicate",         "stale",   "parked",    "review",
+    "conflict",    "unmapped",   "unprocessable", "unknown_operation", "ignored", "handshake", "unauthenticated",
+    "unavailable", "overloaded", "hint",
 };
 constexpr std::array<std::string_view, 8> reason_words{
     "signature_missing",   "signature_mismatch", "signature_repeated", "timestamp_missing",

@@ -75,7 +75,8 @@ std::string_view default_detail(disposition word) noexcept {
     case disposition::parked:
     case disposition::review:
     case disposition::unmapped:
-    case disposition::ignored: break;
+    case disposition::ignored:
+    case disposition::hint: break;
   }
   return {};
 }

@@ -146,6 +146,12 @@ class extraction {
       if (auto fine = check_alias(*word, "event"); !fine) return fault(std::move(fine.error()));
       out_.event_raw = std::move(*word);
       if (const auto mapped = how_.events.find(out_.event_raw); mapped != how_.events.end()) out_.event = mapped->second;
+      if (how_.hints) break;
+      return;
+    }
+    // What a hint says of the news is not believed; only foreign traffic is ignored by it.
+    if (how_.hints) {
+      if (out_.event != "ignore") out_.event = record::hint_event;
       return;
     }
     if (out_.items.empty()) fault({permanent::missing_field, "event: absent or blank"});
@@ -358,6 +364,8 @@ void extract(const config::provider& how, const http::request& from, record::cal
   work.run();
   const bool by_fields = how.content == config::content_rule::fields && !out.unprocessable;
   out.content_digest = by_fields ? work.content() : out.body_digest;
+  // What it says does not count, so that one key has one content.
+  if (out.is_hint() && !out.unprocessable) out.content_digest = sha256(out.key);
 }
 
 }  // namespace recibo::receive

@@ -39,6 +39,8 @@ void batch::decide(sys_micros at) {
       decide_timer(*t, v);
     } else if (const auto* late = std::get_if<review_due>(&w)) {
       decide_review_due(*late, v);
+    } else if (const auto* l = std::get_if<look_up>(&w)) {
+      decide_look_up(*l, v);
     }
   }
   for (auto& [name, f] : found_.failed)

@@ -117,6 +117,16 @@ class batch final : public plan {
                        std::string_view reason, std::string_view told);
   // Sets the timers of what has moved, and ends those of what is over: in the transaction of the move, whatever made it.
   void plan_timers();
+  // Somebody asks for a look-up; a hint asks for one; a state that was entered asks for one (R23, R40).
+  void decide_look_up(const look_up& l, verdict& v);
+  void decide_hint(const callback& c, operation_in_hand& o, verdict& v, const storage::parked_row* waited);
+  void look_up_in_state(const config::settings& settings, const operation_in_hand& o);
+  void want_look_up(const config::provider& of, const operation_in_hand& o, std::string_view cause, std::string asked_by,
+                    const std::string& reference);
+  // What a look-up came to: by its operation, which is known.
+  void decide_looked_up(const callback& c, verdict& v);
+  // Its row, once it is decided.
+  void settle_look_up(const callback& c, const outcome& decided);
   // The move that `who` may make by this event; what a client may raise, an operator may too, on record as the operator's.
   // `item`: what it is about; nullptr: the operation.
   result<const transition::move*> permitted_move(operation_in_hand& o, const config::settings& settings, const item_in_hand* item,

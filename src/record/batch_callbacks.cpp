@@ -47,6 +47,7 @@ storage::delivery_row delivery_of(const callback& c) {
   d.secret = c.secret_name;
   d.peer = c.peer;
   d.trace_id = c.trace_id;
+  if (c.looked_up) d.look_up = c.looked_up->id;
   return d;
 }
 
@@ -62,6 +63,7 @@ evidence::moved moved_by(const callback& c, const operation_in_hand& o, const tr
 
 void batch::decide_callback(const callback& c, verdict& v) {
   if (c.replay) return decide_replay(c, v);
+  if (c.looked_up) return decide_looked_up(c, v);
   if (!c.understood()) return decide_failed(c, v);
   decide_understood(c, v);
 }
@@ -74,6 +76,8 @@ void batch::decide_understood(const callback& c, verdict& v) {
     v.is = verdict::kind::busy;
     return;
   }
+  // It teaches nothing: what it names is looked up.
+  if (c.is_hint()) return decide_known(c, *o, v, nullptr);
   const auto learned = found_.unknown_references(o->row.provider, c.references);
   if (!found_.may_meet(learned) || (!learned.empty() && !found_.may_apply(o->row.provider, o->row.request_id, learned))) {
     o->blocked = true;
@@ -143,7 +147,7 @@ transition::decision batch::judge(const callback& c, operation_in_hand& o) {
 }
 
 bool batch::teaches(const callback& c, operation_in_hand& o) {
-  if (c.named_instead) return false;
+  if (c.named_instead || c.is_hint() || c.unprocessable) return false;
   if (taken_reference(c.references, o)) return false;
   const auto outcome = judge(c, o).outcome;
   return outcome != disposition::duplicate && outcome != disposition::conflict;
@@ -154,7 +158,7 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   v.is = verdict::kind::decided;
   auto* const claim = claim_of(c, *o);
   const bool all_understood = group_ ? !any_part_failed_ : !has_failed_items(c.items);
-  if (found_.any_failed && !waited && !c.replay && all_understood) {
+  if (found_.any_failed && !waited && !c.replay && !c.looked_up && all_understood) {
     // The same bytes may have failed before: they are understood now.
     auto& failed = found_.failed[{c.provider->name, c.body_digest}];
     if (!std::exchange(failed.closed, true))
@@ -167,6 +171,7 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
     again.key = *key;
     return decide_known(again, known, v, nullptr);
   }
+  if (c.is_hint() && !c.named_instead && !found_.foreign_claim(c, o->row.id)) return decide_hint(c, *o, v, waited);
   const auto decided = judge(c, *o);
 
   if (decided.outcome == disposition::duplicate) return decide_duplicate(c, *o, *claim, v, waited);
@@ -178,7 +183,21 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   const transition::move* taken = decided.taken;
   std::string detail;
   const auto doubt = c.items.empty() ? transition::review_kind::none : transition::against_intent(subject_of(*o), news_of(c));
-  if (c.named_instead) {
+  if (c.looked_up && !c.understood()) {
+    outcome_word = disposition::review;
+    review_word = "look_up";
+    taken = nullptr;
+    detail = c.unprocessable ? c.unprocessable->detail : "the provider's answer to a look-up has a word that is not in the map";
+  } else if (c.looked_up && c.event == "ignore" && !c.named_instead) {
+    // The provider has no news; that is no callback that could be left out.
+    outcome_word = disposition::redundant;
+    taken = nullptr;
+  } else if (c.named_instead && c.looked_up) {
+    outcome_word = disposition::review;
+    review_word = "identity_mismatch";
+    taken = nullptr;
+    detail = "the provider's answer to a look-up is about another operation than the one that was asked for";
+  } else if (c.named_instead) {
     // Whoever has the URL of one operation speaks of it alone; what he says of another is nothing that either may be moved by.
     outcome_word = disposition::review;
     review_word = "identity_mismatch";
@@ -230,6 +249,7 @@ void batch::take_own_move(const callback& c, operation_in_hand& o, const transit
   const auto at = transition::believable(c.occurred_at, c.received_at);
   if (at && (!o.row.watermark_at || *o.row.watermark_at < *at)) o.row.watermark_at = at;
   o.row.watermark_sequence = transition::watermark_after(o.row.watermark_sequence, c.sequence);
+  look_up_in_state(*c.settings, o);
 }
 
 void batch::note(const callback& c, const transition::decision& d) {
@@ -318,6 +338,7 @@ void batch::record_delivery(const callback& c, operation_in_hand& o, std::string
   fact.secret = c.secret_name;
   fact.answer_status = status;
   fact.items = items;
+  if (c.looked_up) fact.look_up = c.looked_up->id;
   if (taken) fact.move = moved_by(c, o, *taken);
   append_audit(o, evidence::delivery_fact(fact), c.id);
 

@@ -238,6 +238,7 @@ void batch::raise(operation_in_hand& o, const config::settings& settings, item_i
     o.row.state = taken.to;
     o.row.state_at = at_;
     ++o.row.version;
+    look_up_in_state(settings, o);
   }
   const auto version = item ? item->row.version : o.row.version;
 

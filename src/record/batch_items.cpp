@@ -319,6 +319,7 @@ void batch::move_by_items(operation_in_hand& o, const config::settings& settings
   o.row.state = taken->to;
   o.row.state_at = at_;
   ++o.row.version;
+  look_up_in_state(settings, o);
 
   evidence::items_moved fact;
   fact.sequence = o.row.sequence + 1;

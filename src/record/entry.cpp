@@ -5,7 +5,7 @@ namespace {
 
 std::string identity_of(const work& w) {
   if (const auto* c = std::get_if<callback>(&w)) {
-    if (!c->understood()) return "f" + c->provider->name + "/" + std::string(binary(c->body_digest));
+    if (!c->understood() && !c->looked_up) return "f" + c->provider->name + "/" + std::string(binary(c->body_digest));
     if (!c->request_id.empty()) return "r" + c->request_id;
     return "a" + c->provider->name + "/" + (c->references.empty() ? std::string() : c->references.front());
   }
@@ -19,6 +19,7 @@ std::string identity_of(const work& w) {
   if (const auto* t = std::get_if<timer_due>(&w)) return "r" + t->request_id;
   if (const auto* v = std::get_if<review_due>(&w))
     return v->request_id.empty() ? "v" + std::string(v->review.binary()) : "r" + v->request_id;
+  if (const auto* l = std::get_if<look_up>(&w)) return "r" + l->request_id;
   if (const auto* p = std::get_if<payload_access>(&w)) return p->request_id.empty() ? std::string() : "r" + p->request_id;
   if (const auto* a = std::get_if<review_action>(&w))
     return a->request_id.empty() ? "v" + std::string(a->review.binary()) : "r" + a->request_id;

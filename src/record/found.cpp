@@ -23,6 +23,8 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
       // The provider of its references is the operation's, which only the lock tells: they are looked up second.
     } else if (const auto* p = std::get_if<payload_access>(w)) {
       if (!p->request_id.empty()) request_ids_.push_back(p->request_id);
+    } else if (const auto* l = std::get_if<look_up>(w)) {
+      request_ids_.push_back(l->request_id);
     } else if (const auto* change = std::get_if<workflow_change>(w)) {
       request_ids_.push_back(change->request_id);
     } else if (const auto* m = std::get_if<rematch>(w)) {
@@ -58,9 +60,9 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
 // What a callback is looked up by.
 void found::want(const callback& c) {
   if (c.replay) failed_names_.push_back({c.provider->name, c.body_digest});
-  if (c.event == "ignore") return;
-  if (!c.understood() || has_failed_items(c.items)) failed_names_.push_back({c.provider->name, c.body_digest});
-  if (!c.understood()) return;
+  if (c.event == "ignore" && !c.looked_up) return;
+  if ((!c.understood() && !c.looked_up) || has_failed_items(c.items)) failed_names_.push_back({c.provider->name, c.body_digest});
+  if (!c.understood() && !c.looked_up) return;
   for (const auto& r : c.references) aliases_.push_back({c.provider->name, r});
   for (const auto& r : c.unproven_references) aliases_.push_back({c.provider->name, r});
   if (c.provider->unmatched == config::unmatched::register_)

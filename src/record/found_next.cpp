@@ -14,7 +14,7 @@ void found::plan_next_look() {
     if (!request_id.empty() && !find(request_id)) missing_.push_back(request_id);
   };
   const auto look_for = [&](const callback& c) {
-    if (!c.understood() || c.event == "ignore") return;
+    if ((!c.understood() || c.event == "ignore") && !c.looked_up) return;
     auto* o = find_for(c);
     if (!o) return miss(c.request_id);
     learn_for(*o, c.references);
@@ -50,6 +50,8 @@ void found::plan_next_look() {
       }
     } else if (const auto* p = std::get_if<payload_access>(w)) {
       miss(p->request_id);
+    } else if (const auto* l = std::get_if<look_up>(w)) {
+      miss(l->request_id);
     } else if (const auto* change = std::get_if<workflow_change>(w)) {
       miss(change->request_id);
       if (auto* o = find(change->request_id); o && !o->item_states) {

@@ -70,6 +70,7 @@ void append_lock_waiting(storage::checked_pipeline& to, const work& w) {
   if (const auto* c = std::get_if<callback>(&w)) storage::append_lock_waiting(to, c->request_id);
   if (const auto* r = std::get_if<registration>(&w)) storage::append_lock_waiting(to, r->request_id);
   if (const auto* e = std::get_if<event>(&w)) storage::append_lock_waiting(to, e->request_id);
+  if (const auto* l = std::get_if<look_up>(&w)) storage::append_lock_waiting(to, l->request_id);
   if (const auto* p = std::get_if<payload_access>(&w)) storage::append_lock_waiting(to, p->request_id);
   if (const auto* m = std::get_if<workflow_change>(&w)) storage::append_lock_waiting(to, m->request_id);
   if (const auto* m = std::get_if<rematch>(&w)) storage::append_lock_waiting(to, m->request_id);

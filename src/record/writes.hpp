@@ -4,6 +4,7 @@
 #include "found.hpp"
 #include "recibo/storage/deliveries.hpp"
 #include "recibo/storage/evidence.hpp"
+#include "recibo/storage/look_ups.hpp"
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
 #include "recibo/storage/replays.hpp"
@@ -54,6 +55,9 @@ struct writes {
   storage::ended_timers ended_timers;
   storage::fired_timers fired_timers;
   storage::resumed_deadlines resumed_deadlines;
+  // By operation and reference: of each one waits at most.
+  std::map<std::pair<operation_id, std::string>, storage::look_up_row> new_look_ups;
+  storage::answered_look_ups answered_look_ups;
   // Tables that the database may not have yet, by key.
   std::map<std::int64_t, const transition::workflow*> new_workflows;
 

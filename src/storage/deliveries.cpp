@@ -16,11 +16,11 @@ using postgres::statement;
 const statement insert_deliveries{
     "insert_deliveries",
     "INSERT INTO recibo.deliveries (id, operation, provider, disposition, received_at, request_id, key, event, occurred_at, "
-    "provider_sequence, body_digest, payload, secret, peer, answer_status, trace_id, items) "
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+    "provider_sequence, body_digest, payload, secret, peer, answer_status, trace_id, items, look_up) "
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
     {oid::uuid_array, oid::uuid_array, oid::text_array, oid::text_array, oid::timestamptz_array, oid::text_array,
      oid::bytea_array, oid::text_array, oid::timestamptz_array, oid::int8_array, oid::bytea_array, oid::uuid_array,
-     oid::text_array, oid::text_array, oid::int4_array, oid::text_array, oid::text_array}};
+     oid::text_array, oid::text_array, oid::int4_array, oid::text_array, oid::text_array, oid::uuid_array}};
 
 const statement insert_payloads{"insert_payloads",
                                 "INSERT INTO recibo.payloads (id, body, content_type) SELECT * FROM unnest($1, $2, $3)",
@@ -102,6 +102,7 @@ void new_deliveries::add(const delivery_row& d) {
   } else {
     rows.next().add(d.items);
   }
+  add_id_or_null(rows.next(), d.look_up);
 }
 
 new_payloads::new_payloads() : rows(insert_payloads) {}

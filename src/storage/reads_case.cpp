@@ -55,6 +55,16 @@ const statement select_repeated{
     "1000",
     {oid::uuid}};
 
+const statement select_case_look_ups{
+    "read_case_look_ups",
+    "SELECT l.id::text, l.cause, l.asked_by, l.status, l.reason, l.disposition, l.asked_at, l.times::int8, l.attempts::int8, "
+    "l.settled_at, CASE WHEN l.status = 'asking' THEN l.next_attempt_at END, l.delivery, "
+    "coalesce((SELECT json_agg(json_build_object('at', to_char(r.at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), "
+    "'host', r.host, 'answer_status', r.answer_status, 'outcome', r.outcome, 'duration_ms', r.duration_ms) ORDER BY r.attempt) "
+    "FROM (SELECT * FROM recibo.look_up_attempts a WHERE a.look_up = l.id ORDER BY a.attempt DESC LIMIT 20) r)::text, '[]') "
+    "FROM recibo.look_ups l WHERE l.operation = $1 ORDER BY l.id DESC LIMIT 1000",
+    {oid::uuid}};
+
 std::string text_or_empty(const rows& from, int row, int column) {
   return from.is_null(row, column) ? std::string() : from.string(row, column);
 }
@@ -108,6 +118,24 @@ fact_view read_fact(const rows& from, int row) {
   return f;
 }
 
+look_up_view read_look_up(const rows& from, int row) {
+  look_up_view l;
+  l.id = from.string(row, 0);
+  l.cause = from.string(row, 1);
+  l.asked_by = from.string(row, 2);
+  l.status = from.string(row, 3);
+  l.reason = text_or_empty(from, row, 4);
+  l.disposition = text_or_empty(from, row, 5);
+  l.asked_at = from.time(row, 6);
+  l.times = from.int8(row, 7);
+  l.attempts = from.int8(row, 8);
+  l.settled_at = from.time_or_null(row, 9);
+  l.next_attempt_at = from.time_or_null(row, 10);
+  if (!from.is_null(row, 11)) l.delivery = from.id<delivery_id>(row, 11);
+  l.requests = from.string(row, 12);
+  return l;
+}
+
 notification_view read_notification(const rows& from, int row) {
   notification_view n;
   n.id = from.string(row, 0);
@@ -141,7 +169,8 @@ boost::asio::awaitable<result<case_facts>> read_case(postgres::pool& pool, opera
   look.add(select_facts, page(limit + 1))
       .add(select_notifications, page(limit))
       .add(select_case_reviews, one())
-      .add(select_repeated, one());
+      .add(select_repeated, one())
+      .add(select_case_look_ups, one());
   const auto found = co_await pool.run(look, until);
   if (!found.ok()) co_return postgres::to_error(found);
 
@@ -161,6 +190,8 @@ boost::asio::awaitable<result<case_facts>> read_case(postgres::pool& pool, opera
     r.beyond = repeated.int8(i, 2);
     r.last_at = repeated.time_or_null(i, 3);
   }
+  const auto& look_ups = found.answers[4];
+  for (int i = 0; i < look_ups.size(); ++i) out.look_ups.push_back(read_look_up(look_ups, i));
   co_return out;
 }
 

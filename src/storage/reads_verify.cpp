@@ -78,7 +78,7 @@ const statement facts_to_verify{
     "coalesce(rv.operation = a.operation AND (ra.action <> 'resolved' OR (rv.status = 'resolved' AND rv.resolved_at = ra.at "
     "AND rv.resolved_by = ra.actor AND rv.resolution = ra.resolution AND rv.reason IS NOT DISTINCT FROM ra.reason)), false), "
     "rp.failed_callback, rp.disposition, rp.key, rp.reason, rk.delivery, coalesce(rp.at = a.at AND rp.actor = a.actor AND "
-    "rp.delivery = a.delivery, false), rp.items "
+    "rp.delivery = a.delivery, false), rp.items, d.look_up "
     "FROM recibo.audit a "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE a.kind IN ('delivery', 'replay') AND x.id = a.delivery LIMIT 1) "
     "d ON true "
@@ -293,6 +293,7 @@ verify_fact fact_to_verify(const rows& from, int row) {
   f.replay_key_holder = id_or_null<delivery_id>(from, row, 75);
   f.replay_agrees = from.boolean(row, 76);
   f.replay_items = text_at(from, row, 77);
+  f.delivery_look_up = id_or_null<look_up_id>(from, row, 78);
   return f;
 }
 

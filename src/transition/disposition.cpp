@@ -18,6 +18,7 @@ constexpr auto all = std::to_array<disposition>({
     disposition::unprocessable,
     disposition::unknown_operation,
     disposition::ignored,
+    disposition::hint,
 });
 
 }  // namespace
@@ -36,6 +37,7 @@ std::string_view to_string(disposition d) noexcept {
     case disposition::unprocessable: return "unprocessable";
     case disposition::unknown_operation: return "unknown_operation";
     case disposition::ignored: return "ignored";
+    case disposition::hint: return "hint";
   }
   return "";
 }
@@ -53,7 +55,8 @@ bool claims_key(disposition d) noexcept {
     case disposition::partial:
     case disposition::redundant:
     case disposition::stale:
-    case disposition::review: return true;
+    case disposition::review:
+    case disposition::hint: return true;
     case disposition::duplicate:
     case disposition::parked:
     case disposition::conflict:

@@ -180,6 +180,31 @@ struct parking {
   std::optional<std::chrono::seconds> expire;  // then they are given up, on record; nullopt: never
 };
 
+// Spaced repetitions (R19, R23): `first`, then growing with jitter up to `max`.
+struct retry_rule {
+  int attempts = 12;
+  std::chrono::seconds first{5}, max{6 * 3600};
+};
+
+struct provider;
+
+// How a provider is asked what it knows of an operation (R23, R40).
+struct status_rule {
+  url_template url;
+  std::string url_text;
+  bool by_reference = false, by_request_id = false;     // the gaps of `url`
+  std::vector<std::pair<std::string, secret>> headers;  // with what authenticates us; names in lower case
+  std::vector<network> allow;                           // networks that may be reached although they are private
+  std::chrono::milliseconds timeout{10'000};
+  std::size_t body_limit = 256 << 10;
+  retry_rule retry{8, std::chrono::seconds(5), std::chrono::seconds(3600)};
+  config::rate rate{10, 10};        // of all replicas together
+  int concurrency = 4;              // the same
+  std::vector<std::string> states;  // entering one of them asks
+  // The provider as its answers are read: their places and words, and the fetched content as the key.
+  std::shared_ptr<const provider> reads;
+};
+
 struct provider {
   std::string name;
   verify::scheme verify;
@@ -210,12 +235,9 @@ struct provider {
   std::optional<std::chrono::seconds> keep_keys;
   // By state of the workflow: this provider's limit instead of the workflow's; nullopt: `limit: none`.
   std::map<std::string, std::optional<transition::limit>, std::less<>> limits;
-};
-
-// Spaced repetitions of one notification (R19): `first`, then growing with jitter up to `max`.
-struct retry_rule {
-  int attempts = 12;
-  std::chrono::seconds first{5}, max{6 * 3600};
+  std::optional<status_rule> status;
+  // `mode: hint`: a callback names an operation and brings no news; it is looked up.
+  bool hints = false;
 };
 
 // What follows a dead notification of the same operation (decision 6).

@@ -30,6 +30,7 @@ using delivery_id = uuid_of<struct delivery_tag>;
 using review_id = uuid_of<struct review_tag>;
 using notification_id = uuid_of<struct notification_tag>;
 using failed_callback_id = uuid_of<struct failed_callback_tag>;
+using look_up_id = uuid_of<struct look_up_tag>;
 
 // A fresh UUIDv7 (RFC 9562): 48 bits of Unix milliseconds of `at`, then 74 random bits, increasing within one thread:
 // where `at` stands still or steps back by less than ten seconds, the last one's milliseconds are kept and its random

@@ -71,6 +71,7 @@ struct timeline_entry {
     replay,
     payload_access,
     correction,
+    status_check,
   };
 
   sys_micros at{};
@@ -97,6 +98,10 @@ struct timeline_entry {
   std::optional<sys_micros> due_at;    // review
   std::int64_t attempts = 0;
   std::optional<sys_micros> delivered_at, next_attempt_at;
+  // status_check: why it was asked for and how often before it began, when it ended, and each request as JSON
+  std::string cause, requests;
+  std::int64_t times = 0;
+  std::optional<sys_micros> settled_at;
 };
 std::string_view to_string(timeline_entry::kind k) noexcept;
 

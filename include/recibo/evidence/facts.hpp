@@ -61,7 +61,8 @@ struct delivered {
   std::string_view secret;  // name of the secret that verified it
   int answer_status = 0;
   std::optional<moved> move;
-  std::string_view items;  // deliveries.items, byte for byte; empty: none, and then no part of the fact
+  std::string_view items;             // deliveries.items, byte for byte; empty: none, and then no part of the fact
+  std::optional<look_up_id> look_up;  // deliveries.look_up; none is no part of the fact
 };
 audit_fact delivery_fact(const delivered& what);
 

@@ -40,6 +40,7 @@ inline constexpr std::size_t result_max = 4096;
 //
 // content_digest is over event, occurred_at, sequence, amount (as a number), currency, request_id, references and result;
 // over the body with `content: bytes`, and for what is unprocessable.
+// Where the provider's callbacks are hints, the event is record::hint_event, or "ignore" where the map says so; it may be absent.
 // An event that the map ignores is never unprocessable for a field: foreign traffic need not have our fields (R43).
 void extract(const config::provider& how, const http::request& from, record::callback& out);
 

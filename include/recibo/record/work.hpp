@@ -9,6 +9,8 @@
 #include "recibo/transition/disposition.hpp"
 #include "recibo/transition/timer.hpp"
 
+#include <array>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -56,7 +58,21 @@ struct replay {
   std::vector<std::size_t> items;
 };
 
-// A verified callback, extracted. Owns all it names.
+// The event of a callback of a provider with `mode: hint`; no workflow can have one of this name.
+inline constexpr std::string_view hint_event = "(hint)";
+
+// One attempt of a look-up, as it was claimed: who holds it may settle it (R23).
+struct look_up_attempt {
+  look_up_id id;
+  std::array<std::uint8_t, 16> holder{};  // the fence of its lease
+  std::int32_t number = 0;                // from 1
+  std::string host;                       // that was asked
+  std::optional<int> answer_status;
+  std::chrono::milliseconds duration{};
+  std::string outcome;  // "answered", or the word for why it is given up
+};
+
+// A verified callback, extracted, or what a provider answered to a look-up. Owns all it names.
 struct callback {
   std::shared_ptr<const config::settings> settings;  // keeps `provider` alive
   const config::provider* provider = nullptr;
@@ -76,6 +92,8 @@ struct callback {
   std::string head;
   // nullptr: it was received just now.
   std::shared_ptr<const record::replay> replay;
+  // Set where it is what a look-up came to; then `request_id` is the operation's own, and `unprocessable` opens a review.
+  std::shared_ptr<const look_up_attempt> looked_up;
 
   // What was extracted; empty where it was absent or not configured.
   std::string request_id;
@@ -105,6 +123,7 @@ struct callback {
 
   // Otherwise it goes to the failed callbacks. What speaks of items alone has no word for the operation.
   bool understood() const noexcept { return !unprocessable && (!event.empty() || (!items.empty() && event_raw.empty())); }
+  bool is_hint() const noexcept { return event == hint_event; }
 };
 
 struct registered_item {
@@ -233,6 +252,14 @@ struct review_due {
 inline constexpr std::string_view timer_fired = "fired", timer_reviewed = "reviewed", timer_put_off = "put_off",
                                   review_reminded = "reminded";
 
+// Somebody wants the provider to be asked about an operation (R23).
+struct look_up {
+  std::shared_ptr<const config::settings> settings;
+  std::string request_id;
+  std::optional<std::string> client;  // set for role `client`: only its own operations exist for it
+  std::string actor;                  // name of the token
+};
+
 // A failed callback is given up (R17); its delivery stays.
 struct discard {
   failed_callback_id failed;
@@ -278,6 +305,6 @@ struct callback_group {
 inline constexpr std::size_t events_in_request_max = 1'000;
 
 using work = std::variant<callback, callback_group, registration, event, payload_access, rematch, workflow_change, review_action,
-                          parked_review, timer_due, review_due, discard>;
+                          parked_review, timer_due, review_due, discard, look_up>;
 
 }  // namespace recibo::record

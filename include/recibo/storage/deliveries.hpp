@@ -27,6 +27,7 @@ struct delivery_row {
   std::int32_t answer_status = 200;
   std::string_view trace_id;
   std::string_view items;  // JSON text; empty: none
+  std::optional<look_up_id> look_up;
 };
 
 struct new_deliveries {

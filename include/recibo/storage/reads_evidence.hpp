@@ -166,12 +166,23 @@ struct repeated_key {
   std::optional<sys_micros> last_at;
 };
 
+// What its provider was asked about an operation.
+struct look_up_view {
+  std::string id, cause, asked_by, status, reason, disposition;
+  sys_micros asked_at{};
+  std::int64_t times = 0, attempts = 0;
+  std::optional<sys_micros> settled_at, next_attempt_at;
+  std::optional<delivery_id> delivery;
+  std::string requests;  // JSON array: at, host, answer_status, outcome, duration_ms of each, the latest twenty
+};
+
 // The facts of one operation from `after` on (audit sequence), with what belongs to them.
 struct case_facts {
   std::vector<fact_view> facts;
   std::vector<notification_view> notifications;  // of these facts
   std::vector<review_view> reviews;              // of the operation, at most 1000
   std::vector<repeated_key> repeated;
+  std::vector<look_up_view> look_ups;  // of the operation, the latest 1000
   bool more = false;
 };
 boost::asio::awaitable<result<case_facts>> read_case(postgres::pool& pool, operation_id operation, std::int64_t after, int limit,

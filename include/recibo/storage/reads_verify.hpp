@@ -62,6 +62,7 @@ struct verify_fact {
   // Of the delivery that the row names; false where there is none.
   bool has_delivery = false;
   std::string provider, disposition, key, secret, delivery_items;
+  std::optional<look_up_id> delivery_look_up;
   sha256_digest body_digest{};
   std::int64_t answer_status = 0;
   std::optional<operation_id> delivery_operation;

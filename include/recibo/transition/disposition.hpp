@@ -1,4 +1,4 @@
-// What was decided about a verified callback: the twelve words of contract section 4.
+// What was decided about a verified callback: the words of contract section 4, and the hint's.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,7 @@ enum class disposition {
   unprocessable,      // authentic but not understandable; kept with its raw body
   unknown_operation,  // only with `unmatched: reject`; a count only
   ignored,            // by rule; a count only
+  hint,               // recorded; says nothing itself: what it is about is looked up
 };
 
 std::string_view to_string(disposition d) noexcept;

@@ -20,7 +20,8 @@ constexpr disposition all[] = {disposition::applied,
                                disposition::unmapped,
                                disposition::unprocessable,
                                disposition::unknown_operation,
-                               disposition::ignored};
+                               disposition::ignored,
+                               disposition::hint};
 
 record::outcome decided(disposition what, const config::answers& how = {}) {
   record::outcome out;
@@ -48,7 +49,8 @@ TEST(Answers, StatusesAreThoseOfTheContract) {
                                               {disposition::unmapped, 202},
                                               {disposition::unprocessable, 422},
                                               {disposition::unknown_operation, 404},
-                                              {disposition::ignored, 200}};
+                                              {disposition::ignored, 200},
+                                              {disposition::hint, 202}};
   for (const auto& [word, status] : rows) EXPECT_EQ(config::shape_of({}, word).status, status) << transition::to_string(word);
   EXPECT_EQ(std::size(rows), std::size(all));
 }

@@ -27,6 +27,7 @@ constexpr auto rows = std::to_array<row>({
     {disposition::unprocessable, "unprocessable", false},
     {disposition::unknown_operation, "unknown_operation", false},
     {disposition::ignored, "ignored", false},
+    {disposition::hint, "hint", true},
 });
 
 TEST(Disposition, EachHasItsWordThereAndBack) {

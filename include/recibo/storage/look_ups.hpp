@@ -1,0 +1,137 @@
+// Named SQL of look-ups: the write path's half, and what those who ask need (R23, R40, R44). Times are judged by the
+// database's clock. What asks is one transaction and may be repeated: a claim that was not heard of runs out with its lease.
+#pragma once
+
+#include "recibo/core/clock.hpp"
+#include "recibo/core/ids.hpp"
+#include "recibo/postgres/pool.hpp"
+#include "recibo/storage/bulk.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace recibo::storage {
+
+// Of one running service: the fence of its leases.
+using look_up_holder = uuid_of<struct look_up_holder_tag>;
+using catch_up_id = uuid_of<struct catch_up_tag>;
+
+// One that is wanted. Where one about the same waits already, that is counted instead.
+struct look_up_row {
+  operation_id operation;
+  std::string provider, reference;
+  std::string_view cause;  // request, hint, state; a literal
+  std::string asked_by;
+  std::int32_t times = 1;
+};
+struct new_look_ups {
+  bulk rows;
+  new_look_ups();
+  void add(const look_up_row& r, sys_micros at);
+};
+// Look-ups whose answer has been decided, with the attempt. One that somebody else has claimed since is left alone.
+struct answered_look_ups {
+  bulk rows;
+  answered_look_ups();
+  struct row {
+    look_up_id id;
+    std::string_view holder;  // 16 bytes
+    std::int32_t attempt = 0;
+    std::string_view status, outcome, disposition, host;
+    delivery_id delivery;
+    std::int32_t duration_ms = 0;
+    std::optional<std::int32_t> answer_status;
+  };
+  void add(const row& r, sys_micros at);
+};
+
+// Whether there is anything to do for a provider, without a lock.
+struct look_up_peek {
+  bool due = false;      // something could be claimed
+  bool listing = false;  // a catch-up goes on
+  std::string breaker;
+};
+boost::asio::awaitable<result<look_up_peek>> peek_look_ups(postgres::pool& pool, std::string provider, postgres::deadline until);
+
+// One in hand, with what its URL is made of.
+struct claimed_look_up {
+  look_up_id id;
+  std::string request_id, reference, cause, reason;
+  std::int32_t attempts = 0;  // this one included
+};
+struct look_up_claim {
+  std::string provider;
+  look_up_holder by;
+  std::chrono::milliseconds lease{30'000};
+  double per_second = 1, burst = 1;
+  int concurrency = 1;  // of all replicas
+  int limit = 1;        // of this call
+};
+struct claimed_look_ups {
+  std::vector<claimed_look_up> all;
+  std::string breaker = "closed";
+  int openings = 0;
+};
+// What is due and nobody holds, oldest first, within rate, concurrency and breaker. Where the breaker is open and its time has
+// come, one is claimed as a probe: `breaker` is half_open then.
+boost::asio::awaitable<result<claimed_look_ups>> claim_look_ups(postgres::pool& pool, look_up_claim what,
+                                                                postgres::deadline until);
+
+// An attempt that came to nothing yet.
+struct look_up_outcome {
+  enum class next {
+    retry,     // after `wait`
+    returned,  // cut off by us: after `wait`, and it does not count
+    failed,    // given up, without a review
+  };
+  look_up_id id;
+  std::int32_t attempt = 0;
+  next what = next::retry;
+  std::chrono::milliseconds wait{}, duration{};
+  std::string host, reason;
+  std::optional<std::int32_t> answer_status;
+};
+boost::asio::awaitable<result<void>> settle_look_up(postgres::pool& pool, look_up_holder by, look_up_outcome what,
+                                                    postgres::deadline until);
+boost::asio::awaitable<result<void>> open_look_up_breaker(postgres::pool& pool, std::string provider,
+                                                          std::chrono::milliseconds wait, postgres::deadline until);
+boost::asio::awaitable<result<void>> close_look_up_breaker(postgres::pool& pool, std::string provider, postgres::deadline until);
+
+// The latest about an operation.
+boost::asio::awaitable<result<std::optional<look_up_id>>> find_latest_look_up(postgres::pool& pool, std::string request_id,
+                                                                              postgres::deadline until);
+
+// Seconds that the oldest open one has waited, by provider.
+boost::asio::awaitable<result<std::vector<std::pair<std::string, double>>>> oldest_look_ups(postgres::pool& pool,
+                                                                                            postgres::deadline until);
+
+// Look-ups about every open operation of a provider that was accepted since `since` (R44). One at a time for each provider: while
+// one lists, its ID is returned. The running services list it in steps.
+boost::asio::awaitable<result<catch_up_id>> start_catch_up(postgres::pool& pool, std::string provider, std::string by,
+                                                           sys_micros since, postgres::deadline until);
+// A step of the catch-up of a provider, while fewer than `backlog` of its look-ups wait; nullopt: there is none to do. Else
+// whether there is more.
+boost::asio::awaitable<result<std::optional<bool>>> advance_catch_up(postgres::pool& pool, std::string provider, int backlog,
+                                                                     postgres::deadline until);
+
+// How far one has come. `healed`: its look-ups moved their operation or an item.
+struct catch_up_report {
+  catch_up_id id;
+  std::string provider, started_by;
+  sys_micros started_at{}, since{};
+  std::optional<sys_micros> listed_at;
+  std::int64_t asked = 0, open = 0, answered = 0, healed = 0, review = 0, failed = 0;
+  bool done() const noexcept { return listed_at && open == 0; }
+};
+boost::asio::awaitable<result<std::optional<catch_up_report>>> read_catch_up(postgres::pool& pool, catch_up_id id,
+                                                                             postgres::deadline until);
+
+}  // namespace recibo::storage

@@ -1,0 +1,265 @@
+#include "check_lane.hpp"
+
+#include "recibo/observe/log.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace recibo::reconcile {
+namespace {
+
+using namespace std::chrono_literals;
+using boost::asio::awaitable;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using next = storage::look_up_outcome::next;
+
+constexpr milliseconds round_every = 300ms, database_limit = 5s, record_limit = 10s;
+// Beyond its deadline an attempt needs the recorder; then its holder has gone.
+constexpr milliseconds lease_beyond = 20s;
+// Look-ups of a catch-up that wait at once: what people ask for is not to stand behind all of them.
+constexpr int backlog_most = 1000;
+
+const config::provider* provider_of(const config::settings& settings, const std::string& name) {
+  const auto found = settings.providers.find(name);
+  return found == settings.providers.end() || !found->second.status ? nullptr : &found->second;
+}
+
+http::request as_request(const http::outbound_answer& answer) {
+  http::request out;
+  out.method = "POST";
+  out.headers = answer.headers;
+  out.body = answer.body;
+  return out;
+}
+
+}  // namespace
+
+// Counts an attempt in flight; one that does not end goes back.
+class check_lane::asking {
+ public:
+  asking(check_lane& in, const storage::claimed_look_up& what) : in_(in), what_(what) {}
+  ~asking() {
+    --in_.in_flight_;
+    in_.worker_.wake();
+    if (ended_) return;
+    storage::look_up_outcome back;
+    back.id = what_.id;
+    back.attempt = what_.attempts;
+    back.what = next::returned;
+    back.reason = what_.reason;
+    in_.returned_.push_back(std::move(back));
+  }
+  void end() { ended_ = true; }
+
+ private:
+  check_lane& in_;
+  const storage::claimed_look_up& what_;
+  bool ended_ = false;
+};
+
+check_lane::check_lane(boost::asio::any_io_executor executor, status_checks::parts p, storage::look_up_holder by,
+                       std::string name)
+    : parts_(std::move(p)),
+      by_(by),
+      name_(std::move(name)),
+      tasks_(executor),
+      worker_(executor, "look-ups", round_every, [this] { return round(); }),
+      random_(std::random_device{}()) {}
+
+awaitable<void> check_lane::stop(time_point until) {
+  stopping_ = true;
+  co_await worker_.stop(until);
+  const bool gone = co_await tasks_.wait_empty(until);
+  if (!gone) {
+    tasks_.emit(boost::asio::cancellation_type::terminal);
+    const time_point ever = time_point::max();
+    co_await tasks_.wait_empty(ever);
+  }
+  for (auto& one : std::exchange(returned_, {})) co_await settle(std::move(one));
+}
+
+awaitable<bool> check_lane::round() {
+  const auto settings = parts_.settings.get();
+  const auto* of = provider_of(*settings, name_);
+  if (stopping_ || of == nullptr) co_return false;
+  for (auto& one : std::exchange(returned_, {})) co_await settle(std::move(one));
+  const auto waiting = co_await storage::peek_look_ups(parts_.pool, name_, steady_clock::now() + database_limit);
+  if (!waiting) co_return false;
+  parts_.counts.state(name_, waiting->breaker);
+  if (waiting->listing) co_await catch_up();
+  if ((!waiting->due && !waiting->listing) || in_flight_ >= of->status->concurrency) co_return false;
+  co_return co_await claim(settings);
+}
+
+awaitable<void> check_lane::catch_up() {
+  const auto more = co_await storage::advance_catch_up(parts_.pool, name_, backlog_most, steady_clock::now() + database_limit);
+  if (!more) {
+    log::warn("a catch-up could not go on", {{"provider", name_}, {"code", code_word(more.error().code)}});
+  } else if (*more && !**more) {
+    log::info("a catch-up has asked for all its look-ups", {{"provider", name_}});
+  }
+}
+
+awaitable<bool> check_lane::claim(settings_ptr settings) {
+  const auto& rule = *provider_of(*settings, name_)->status;
+  storage::look_up_claim what;
+  what.provider = name_;
+  what.by = by_;
+  what.lease = rule.timeout + lease_beyond;
+  what.per_second = rule.rate.per_second;
+  what.burst = rule.rate.burst;
+  what.concurrency = rule.concurrency;
+  what.limit = rule.concurrency - in_flight_;
+  auto claimed = co_await storage::claim_look_ups(parts_.pool, std::move(what), steady_clock::now() + database_limit);
+  if (!claimed) {
+    log::warn("look-ups could not be claimed", {{"provider", name_}, {"code", code_word(claimed.error().code)}});
+    co_return false;
+  }
+  openings_ = claimed->openings;
+  parts_.counts.state(name_, claimed->breaker);
+  const bool probe = claimed->breaker == "half_open";
+  for (auto& one : claimed->all) {
+    ++in_flight_;
+    tasks_.spawn("look-up", ask(settings, std::move(one), probe));
+  }
+  co_return false;
+}
+
+awaitable<void> check_lane::ask(settings_ptr settings, storage::claimed_look_up one, bool probe) {
+  asking attempt(*this, one);
+  const auto& rule = *provider_of(*settings, name_)->status;
+  storage::look_up_outcome outcome;
+  outcome.id = one.id;
+  outcome.attempt = one.attempts;
+  outcome.host = rule.url.base().host;
+  auto request = status_request(rule, one.request_id, one.reference);
+  result<http::outbound_answer> answer = error(permanent::malformed_field);
+  const auto began = steady_clock::now();
+  judged_attempt judged;
+  if (request) {
+    auto pending = parts_.client.send(std::move(*request), status_rules(rule));
+    answer = co_await std::move(pending);
+    if (!answer && stopping_) co_return;  // cut off by the drain: it goes back
+    judged = judge_attempt(answer, one.reason);
+  } else {
+    judged.what = next_step::give_up;
+    judged.reason = request.error().code == permanent::missing_field ? "no_reference" : "reference_refused";
+    judged.theirs = false;
+  }
+  outcome.duration = std::chrono::duration_cast<milliseconds>(steady_clock::now() - began);
+  outcome.reason = judged.reason;
+  if (answer) outcome.answer_status = answer->status;
+  parts_.counts.attempt(name_, judged.reason);
+  if (request) co_await heed(judged, probe);
+
+  std::optional<milliseconds> wait;
+  if (judged.what == next_step::again) {
+    notify::judgement asked;
+    if (answer) asked = notify::judge(answer->status, judged.retry_after, recibo::now());
+    wait = notify::next_wait(rule.retry, one.attempts, asked, random());
+  }
+  if (wait) {
+    outcome.wait = *wait;
+    attempt.end();
+    co_await settle(std::move(outcome));
+    co_return;
+  }
+  // Nothing was asked, and who wanted it asked sees why: nothing is in doubt.
+  if (!request && one.cause != "hint" && one.cause != "state") {
+    outcome.what = next::failed;
+    attempt.end();
+    parts_.counts.settled(name_, "failed");
+    co_await settle(std::move(outcome));
+    co_return;
+  }
+
+  record::look_up_attempt made;
+  made.id = one.id;
+  made.holder = by_.bytes;
+  made.number = one.attempts;
+  made.host = outcome.host;
+  made.answer_status = outcome.answer_status;
+  made.duration = outcome.duration;
+  made.outcome = judged.reason;
+  record::callback c;
+  c.settings = settings;
+  c.provider = rule.reads.get();
+  c.received_at = recibo::now();
+  c.id = make_id<delivery_id>(c.received_at);
+  c.peer = outcome.host;
+  c.request_id = one.request_id;
+  c.looked_up = std::make_shared<const record::look_up_attempt>(std::move(made));
+  if (judged.what == next_step::read) {
+    auto whole = as_request(*answer);
+    parts_.read(*rule.reads, whole, c);
+    make_answer(c, one.id, rule.by_reference ? one.reference : std::string());
+    c.body = std::move(whole.body);
+  } else {
+    c.unprocessable =
+        error(permanent::check_failed, request ? detail_of(judged.reason, one.attempts) : "look-up: " + request.error().detail);
+    make_trouble(c, one.id, judged.reason, answer ? std::move(answer->body) : std::string());
+  }
+  const bool done = co_await record(std::move(c), one);
+  attempt.end();
+  if (done) co_return;
+  // It is asked again: what it said is not known to be recorded, and what it says then counts.
+  outcome.reason = "not_recorded";
+  outcome.wait = 1s;
+  co_await settle(std::move(outcome));
+}
+
+awaitable<bool> check_lane::record(record::callback c, const storage::claimed_look_up& one) {
+  const bool given_up = c.looked_up->outcome != "answered";
+  record::work work(std::move(c));
+  auto pending = parts_.record(std::move(work), steady_clock::now() + record_limit);
+  const auto recorded = co_await std::move(pending);
+  if (!recorded) {
+    log::warn("what a look-up brought could not be recorded", {{"provider", name_},
+                                                               {"look_up_id", to_string(one.id)},
+                                                               {"request_id", one.request_id},
+                                                               {"code", code_word(recorded.error().code)}});
+    co_return false;
+  }
+  const auto word = recorded->replayed ? transition::disposition::duplicate : recorded->disposition;
+  parts_.counts.settled(name_, given_up ? "failed" : transition::to_string(word));
+  const auto at = word == transition::disposition::review ? log::level::warn : log::level::info;
+  log::write(at, given_up ? "a look-up is given up" : "looked up",
+             {{"provider", name_},
+              {"look_up_id", to_string(one.id)},
+              {"request_id", one.request_id},
+              {"cause", one.cause},
+              {"attempts", one.attempts},
+              {"disposition", transition::to_string(word)},
+              {"state", recorded->state},
+              {"delivery_id", to_string(recorded->delivery)}});
+  co_return true;
+}
+
+awaitable<void> check_lane::settle(storage::look_up_outcome what) {
+  const auto id = what.id;
+  const auto done = co_await storage::settle_look_up(parts_.pool, by_, std::move(what), steady_clock::now() + database_limit);
+  if (!done)
+    log::warn("the outcome of a look-up is left to its lease",
+              {{"provider", name_}, {"look_up_id", to_string(id)}, {"code", code_word(done.error().code)}});
+}
+
+awaitable<void> check_lane::heed(const judged_attempt& judged, bool probe) {
+  const auto now = steady_clock::now();
+  // A refusal of this one says nothing about the provider: it answered.
+  const bool passed = judged.what == next_step::read || (!judged.theirs && !judged.unauthorized);
+  recent_.add(passed, now);
+  if (judged.unauthorized) log::error("a provider refuses the credentials of look-ups: it needs a person", {{"provider", name_}});
+  if (probe && passed) {
+    recent_.clear();
+    co_await storage::close_look_up_breaker(parts_.pool, name_, now + database_limit);
+    log::info("the breaker of look-ups closed", {{"provider", name_}});
+  } else if (probe || judged.unauthorized || recent_.out_of_order(now)) {
+    recent_.clear();
+    const auto wait = notify::breaker_wait(openings_ + 1, random());
+    co_await storage::open_look_up_breaker(parts_.pool, name_, wait, now + database_limit);
+    log::warn("the breaker of look-ups opened", {{"provider", name_}});
+  }
+}
+
+}  // namespace recibo::reconcile

@@ -1,0 +1,116 @@
+#include "recibo/reconcile/status_request.hpp"
+
+#include "recibo/notify/retry.hpp"
+
+#include <algorithm>
+
+namespace recibo::reconcile {
+namespace {
+
+constexpr std::string_view not_found = "not_found", unauthorized = "unauthorized";
+
+bool names(const http::header_list& headers, std::string_view name) { return http::find_header(headers, name).has_value(); }
+
+}  // namespace
+
+result<http::outbound_request> status_request(const config::status_rule& rule, std::string_view request_id,
+                                              std::string_view reference) {
+  auto url = rule.url.fill({{"request_id", request_id}, {"reference", reference}});
+  if (!url) return url.error();
+  http::outbound_request out;
+  out.url = std::move(*url);
+  for (const auto& [name, value] : rule.headers) out.headers.emplace_back(name, std::string(value.reveal()));
+  if (!names(out.headers, "accept")) out.headers.emplace_back("accept", "application/json");
+  if (!names(out.headers, "accept-encoding")) out.headers.emplace_back("accept-encoding", "identity");
+  if (!names(out.headers, "user-agent")) out.headers.emplace_back("user-agent", "recibo");
+  return out;
+}
+
+http::outbound_rules status_rules(const config::status_rule& rule) {
+  http::outbound_rules out;
+  out.timeout = rule.timeout;
+  out.connect_timeout = std::min<std::chrono::milliseconds>(out.connect_timeout, rule.timeout);
+  out.body_limit = rule.body_limit;
+  out.plain_http = !rule.url.base().tls;
+  out.allow = rule.allow;
+  return out;
+}
+
+judged_attempt judge_attempt(const result<http::outbound_answer>& answer, std::string_view reason_before) {
+  judged_attempt out;
+  if (!answer) {
+    const auto& why = answer.error();
+    const bool never =
+        why.code == permanent::answer_too_large || why.code == permanent::url_refused || why.code == permanent::malformed_field;
+    out.reason = code_word(why.code);
+    out.what = never ? next_step::give_up : next_step::again;
+    out.theirs = why.code != permanent::url_refused && why.code != permanent::malformed_field;
+    return out;
+  }
+  out.retry_after = http::find_header(answer->headers, "Retry-After").value_or("");
+  // Gone is what it was: the provider does not know it any more, which says nothing of how it ended.
+  if (answer->status == 404 || answer->status == 410) {
+    out.reason = not_found;
+    out.what = reason_before == not_found ? next_step::give_up : next_step::again;
+    out.theirs = false;
+    return out;
+  }
+  const auto judged = notify::judge(answer->status, out.retry_after, sys_micros{});
+  out.reason = judged.reason;
+  out.theirs = judged.theirs;
+  switch (judged.what) {
+    case notify::verdict::delivered:
+      out.what = next_step::read;
+      out.reason = "answered";
+      break;
+    case notify::verdict::again: out.what = next_step::again; break;
+    case notify::verdict::unauthorized:
+      out.what = next_step::again;
+      out.unauthorized = true;
+      break;
+    case notify::verdict::gone:
+    case notify::verdict::never: out.what = next_step::give_up; break;
+  }
+  return out;
+}
+
+void make_answer(record::callback& c, look_up_id id, std::string_view reference) {
+  const auto& said = c.references;
+  if (!c.named_instead && !reference.empty() && !said.empty() && std::find(said.begin(), said.end(), reference) == said.end())
+    c.named_instead = said.front();
+  // What it names is another's: it is not to be learned here.
+  if (c.named_instead) c.references.clear();
+  canonical key;
+  key.add("look-up").add(binary(c.content_digest));
+  c.key_text = "look-up / " + to_hex(binary(c.content_digest));
+  if (!c.understood()) {
+    key.add(id.binary());
+    c.key_text += " / " + to_string(id);
+  }
+  c.key = key.bytes();
+}
+
+void make_trouble(record::callback& c, look_up_id id, std::string_view reason, std::string body) {
+  c.body = std::move(body);
+  c.body_digest = sha256(c.body);
+  // The same trouble again is the same review, as long as that is open.
+  canonical content;
+  content.add("recibo.look_up.trouble.1").add(reason);
+  c.content_digest = sha256(content.bytes());
+  canonical key;
+  key.add("look-up").add(binary(c.content_digest)).add(id.binary());
+  c.key = key.bytes();
+  c.key_text = "look-up / " + std::string(reason) + " / " + to_string(id);
+}
+
+std::string detail_of(std::string_view reason, int attempts) {
+  if (reason == not_found)
+    return "look-up: the provider does not know the operation, twice; that is not a failure of the operation";
+  if (reason == unauthorized) return "look-up: the provider refuses the credentials that it is asked with";
+  if (reason == "redirect") return "look-up: the provider answered with a redirect, which is never followed";
+  if (reason == code_word(permanent::answer_too_large)) return "look-up: the provider's answer is larger than status.body allows";
+  return "look-up: given up after " + std::to_string(attempts) + (attempts == 1 ? " attempt, " : " attempts, ") +
+         std::string(reason);
+}
+
+}  // namespace recibo::reconcile

@@ -1,0 +1,116 @@
+// What a batch decides about look-ups: who asks for one, and what one came to (R23, R40).
+#include "batch.hpp"
+
+#include "recibo/config/answers.hpp"
+
+#include <algorithm>
+
+namespace recibo::record {
+
+using transition::disposition;
+
+void batch::decide_look_up(const look_up& l, verdict& v) {
+  const auto refuse = [&](permanent why, std::string detail) {
+    v.is = verdict::kind::refused;
+    v.why = error(why, std::move(detail));
+  };
+  auto* o = found_.find(l.request_id);
+  if (!o && !found_.exists(l.request_id)) return refuse(permanent::not_found, "no such operation");
+  if (!o || o->blocked) {
+    v.is = verdict::kind::busy;
+    return;
+  }
+  if (l.client && o->row.client != *l.client) return refuse(permanent::not_found, "no such operation");
+  const auto of = l.settings->providers.find(o->row.provider);
+  if (of == l.settings->providers.end() || !of->second.status)
+    return refuse(permanent::check_failed, "the configuration does not say how this provider is asked");
+  want_look_up(of->second, *o, "request", l.actor, {});
+  v.is = verdict::kind::decided;
+  v.outcome = outcome_of(*o);
+}
+
+void batch::want_look_up(const config::provider& of, const operation_in_hand& o, std::string_view cause, std::string asked_by,
+                         const std::string& reference) {
+  if (!of.status) return;
+  storage::look_up_row row;
+  row.operation = o.row.id;
+  row.provider = of.name;
+  // What the URL has no place for makes no difference to what is asked.
+  if (of.status->by_reference) row.reference = reference;
+  row.cause = cause;
+  row.asked_by = std::move(asked_by);
+  std::pair what(o.row.id, row.reference);
+  const auto [known, fresh] = writes_.new_look_ups.try_emplace(std::move(what), std::move(row));
+  if (!fresh) ++known->second.times;
+}
+
+void batch::look_up_in_state(const config::settings& settings, const operation_in_hand& o) {
+  const auto of = settings.providers.find(o.row.provider);
+  if (of == settings.providers.end() || !of->second.status) return;
+  const auto& states = of->second.status->states;
+  if (std::find(states.begin(), states.end(), o.row.state) == states.end()) return;
+  want_look_up(of->second, o, "state", "recibo", {});
+}
+
+void batch::decide_hint(const callback& c, operation_in_hand& o, verdict& v, const storage::parked_row* waited) {
+  const auto& of = *c.provider;
+  // Whatever was hinted before, and under whatever key: identical bytes may mean new content.
+  want_look_up(of, o, "hint", of.name, c.references.empty() ? std::string() : c.references.front());
+  if (auto* const claim = claim_of(c, o)) return decide_duplicate(c, o, *claim, v, waited);
+  const auto shape = config::shape_of(of.answers, disposition::hint);
+  record_delivery(c, o, to_string(disposition::hint), shape.status, std::nullopt, nullptr, waited);
+  if (!of.status)
+    open_review(c, o, "look_up", nullptr, "a hint, and the configuration does not say any more how its provider is asked");
+  claim_key(c, o, disposition::hint, shape.status, shape.body, waited);
+  v.outcome = outcome_of(o);
+  v.outcome.disposition = disposition::hint;
+  v.outcome.delivery = c.id;
+  v.outcome.status = shape.status;
+  v.outcome.body = shape.body;
+}
+
+void batch::decide_looked_up(const callback& c, verdict& v) {
+  auto* o = found_.find_for(c);
+  if (!o && !found_.exists(c.request_id)) {
+    v.is = verdict::kind::refused;
+    v.why = error(permanent::not_found, "no such operation");
+    return;
+  }
+  if (!o || o->blocked) {
+    v.is = verdict::kind::busy;
+    return;
+  }
+  if (c.understood() && c.event != "ignore") {
+    const auto learned = found_.unknown_references(o->row.provider, c.references);
+    if (!found_.may_meet(learned) || (!learned.empty() && !found_.may_apply(o->row.provider, o->row.request_id, learned))) {
+      o->blocked = true;
+      v.is = verdict::kind::busy;
+      return;
+    }
+    if (!learned.empty() && teaches(c, *o)) {
+      learn(c.references, *o);
+      apply_parked(*o, c.settings, learned);
+    }
+  }
+  decide_known(c, *o, v, nullptr);
+  if (v.is == verdict::kind::decided) settle_look_up(c, v.outcome);
+}
+
+void batch::settle_look_up(const callback& c, const outcome& decided) {
+  const auto& a = *c.looked_up;
+  storage::answered_look_ups::row row;
+  row.id = a.id;
+  row.holder = {reinterpret_cast<const char*>(a.holder.data()), a.holder.size()};
+  row.attempt = a.number;
+  row.status = a.outcome == "answered" ? "answered" : "failed";
+  row.outcome = a.outcome;
+  row.disposition = to_string(decided.replayed ? disposition::duplicate : decided.disposition);
+  row.host = a.host;
+  // Of what was said before, the delivery that said it is as good a proof as this one, of which there may be only a count.
+  row.delivery = decided.delivery;
+  row.duration_ms = static_cast<std::int32_t>(a.duration.count());
+  if (a.answer_status) row.answer_status = *a.answer_status;
+  writes_.answered_look_ups.add(row, at_);
+}
+
+}  // namespace recibo::record

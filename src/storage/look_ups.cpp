@@ -1,0 +1,373 @@
+#include "recibo/storage/look_ups.hpp"
+
+#include "columns.hpp"
+#include "recibo/postgres/sqlstate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace recibo::storage {
+namespace {
+
+namespace oid = postgres::oid;
+using boost::asio::awaitable;
+using postgres::binary_array;
+using postgres::deadline;
+using postgres::parameters;
+using postgres::pipeline;
+using postgres::statement;
+
+// Operations that a step of a catch-up looks at.
+constexpr int catch_up_step = 500;
+
+const statement insert_look_ups{
+    "insert_look_ups",
+    "WITH wanted AS (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) "
+    "AS u(id, operation, provider, reference, cause, asked_by, times, at)), "
+    // Who asks does not want to wait for the end of a back-off; a hint must not end it.
+    "hastened AS (UPDATE recibo.look_ups l SET next_attempt_at = NULL FROM wanted w WHERE l.operation = w.operation "
+    "AND l.reference = w.reference AND l.status = 'asking' AND l.lease_until IS NULL AND w.cause = 'request') "
+    "INSERT INTO recibo.look_ups AS l (id, operation, provider, reference, cause, asked_by, times, asked_at) "
+    "SELECT * FROM wanted ORDER BY operation, reference "
+    "ON CONFLICT (operation, reference) WHERE status = 'queued' DO UPDATE SET times = l.times + excluded.times",
+    {oid::uuid_array, oid::uuid_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::int4_array,
+     oid::timestamptz_array}};
+
+const statement answer_look_ups{
+    "answer_look_ups",
+    "WITH told AS (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
+    "AS u(id, holder, attempt, status, outcome, disposition, host, delivery, duration_ms, answer_status, at)), "
+    "settled AS (UPDATE recibo.look_ups l SET status = t.status, settled_at = t.at, lease_until = NULL, leased_by = NULL, "
+    "reason = CASE WHEN t.status = 'failed' THEN t.outcome END, delivery = t.delivery, disposition = t.disposition FROM told t "
+    "WHERE l.id = t.id AND l.status = 'asking' AND l.leased_by = t.holder AND l.attempts = t.attempt) "
+    "INSERT INTO recibo.look_up_attempts (look_up, attempt, at, host, duration_ms, answer_status, outcome) "
+    "SELECT t.id, t.attempt, t.at, t.host, t.duration_ms, t.answer_status, t.outcome FROM told t ON CONFLICT DO NOTHING",
+    {oid::uuid_array, oid::uuid_array, oid::int4_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array,
+     oid::uuid_array, oid::int4_array, oid::int4_array, oid::timestamptz_array}};
+
+const statement make_lane{"make_look_up_lane",
+                          "INSERT INTO recibo.look_up_lanes (provider, tokens, tokens_at) VALUES ($1, $2::float8 / 1000, now()) "
+                          "ON CONFLICT DO NOTHING",
+                          {oid::text, oid::int8}};
+
+const statement peek_lane{
+    "peek_look_ups",
+    "SELECT EXISTS (SELECT FROM recibo.look_ups l WHERE l.provider = $1 AND l.status IN ('queued', 'asking') "
+    "AND (l.next_attempt_at IS NULL OR l.next_attempt_at <= now()) AND (l.lease_until IS NULL OR l.lease_until < now())) "
+    "AND NOT coalesce(n.breaker <> 'closed' AND n.retry_at > now(), false), "
+    "EXISTS (SELECT FROM recibo.catch_ups c WHERE c.provider = $1 AND c.listed_at IS NULL), coalesce(n.breaker, 'closed') "
+    "FROM (SELECT) x LEFT JOIN recibo.look_up_lanes n ON n.provider = $1",
+    {oid::text}};
+
+// Replicas claim one after the other: the next statement counts what the one before has taken.
+const statement lock_lane{"lock_look_up_lane",
+                          "SELECT breaker, openings, breaker <> 'closed' AND retry_at <= now() FROM recibo.look_up_lanes "
+                          "WHERE provider = $1 FOR UPDATE",
+                          {oid::text}};
+
+// $1 provider, $2 holder, $3 lease in ms, $4 per thousand seconds, $5 burst in thousandths, $6 concurrency, $7 limit.
+const statement claim_due{
+    "claim_look_ups",
+    "WITH lane AS MATERIALIZED (SELECT breaker, retry_at, "
+    "least($5::float8 / 1000, tokens + greatest(0, extract(epoch FROM now() - tokens_at)::float8) * $4 / 1000) AS tokens "
+    "FROM recibo.look_up_lanes WHERE provider = $1), "
+    "room AS MATERIALIZED (SELECT CASE WHEN lane.breaker = 'closed' THEN greatest(0, least($7, floor(lane.tokens)::int8, $6 - "
+    "(SELECT count(*) FROM recibo.look_ups h WHERE h.provider = $1 AND h.status IN ('queued', 'asking') AND h.lease_until >= "
+    "now()))) "
+    "WHEN lane.retry_at <= now() THEN 1 ELSE 0 END AS free FROM lane), "
+    "due AS MATERIALIZED (SELECT l.id FROM recibo.look_ups l WHERE l.provider = $1 AND l.status IN ('queued', 'asking') "
+    "AND (l.next_attempt_at IS NULL OR l.next_attempt_at <= now()) AND (l.lease_until IS NULL OR l.lease_until < now()) "
+    "AND (l.status = 'asking' OR NOT EXISTS (SELECT FROM recibo.look_ups a WHERE a.operation = l.operation "
+    "AND a.reference = l.reference AND a.status = 'asking')) "
+    "ORDER BY l.id LIMIT (SELECT free FROM room) FOR UPDATE OF l SKIP LOCKED), "
+    "mine AS (UPDATE recibo.look_ups l SET status = 'asking', lease_until = now() + $3 * interval '1 millisecond', "
+    "leased_by = $2, attempts = l.attempts + 1 FROM due WHERE l.id = due.id "
+    "RETURNING l.id, l.operation, l.reference, l.cause, l.reason, l.attempts), "
+    "paid AS (UPDATE recibo.look_up_lanes n SET tokens = greatest(0, lane.tokens - (SELECT count(*) FROM mine)), tokens_at = "
+    "now(), "
+    "breaker = CASE WHEN n.breaker <> 'closed' AND EXISTS (SELECT FROM mine) THEN 'half_open' ELSE n.breaker END, "
+    "retry_at = CASE WHEN n.breaker <> 'closed' AND EXISTS (SELECT FROM mine) THEN now() + $3 * interval '1 millisecond' "
+    "ELSE n.retry_at END FROM lane WHERE n.provider = $1 AND EXISTS (SELECT FROM mine)) "
+    "SELECT m.id, o.request_id, CASE WHEN m.reference <> '' THEN m.reference ELSE coalesce(r.reference, "
+    "(SELECT a.alias FROM recibo.aliases a WHERE a.operation = m.operation ORDER BY a.learned_at, a.alias LIMIT 1), '') END, "
+    "m.cause, coalesce(m.reason, ''), m.attempts FROM mine m JOIN recibo.operations o ON o.id = m.operation "
+    "LEFT JOIN recibo.registrations r ON r.operation = m.operation ORDER BY m.id",
+    {oid::text, oid::uuid, oid::int8, oid::int8, oid::int8, oid::int8, oid::int8}};
+
+const statement settle_one{
+    "settle_look_up",
+    "UPDATE recibo.look_ups SET status = $4, lease_until = NULL, leased_by = NULL, reason = $5, "
+    "next_attempt_at = now() + $6 * interval '1 millisecond', settled_at = CASE WHEN $4 = 'failed' THEN now() END, "
+    "attempts = attempts - $7 WHERE id = $1 AND leased_by = $2 AND attempts = $3 AND status = 'asking'",
+    {oid::uuid, oid::uuid, oid::int4, oid::text, oid::text, oid::int8, oid::int4}};
+
+const statement insert_attempt{
+    "insert_look_up_attempt",
+    "INSERT INTO recibo.look_up_attempts (look_up, attempt, at, host, duration_ms, answer_status, outcome) "
+    "VALUES ($1, $2, now(), $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+    {oid::uuid, oid::int4, oid::text, oid::int4, oid::int4, oid::text}};
+
+// Several replicas may find out at once: the one that comes first counts.
+const statement open_lane{"open_look_up_breaker",
+                          "UPDATE recibo.look_up_lanes SET breaker = 'open', retry_at = now() + $2 * interval '1 millisecond', "
+                          "openings = openings + 1 WHERE provider = $1 AND breaker <> 'open'",
+                          {oid::text, oid::int8}};
+const statement close_lane{"close_look_up_breaker",
+                           "UPDATE recibo.look_up_lanes SET breaker = 'closed', retry_at = NULL, openings = 0 "
+                           "WHERE provider = $1 AND breaker <> 'closed'",
+                           {oid::text}};
+
+const statement select_latest{
+    "find_latest_look_up",
+    "SELECT l.id FROM recibo.look_ups l JOIN recibo.operations o ON o.id = l.operation WHERE o.request_id = $1 "
+    "ORDER BY l.id DESC LIMIT 1",
+    {oid::text}};
+
+const statement select_oldest{"oldest_look_ups",
+                              "SELECT provider, extract(epoch FROM now() - min(asked_at))::text FROM recibo.look_ups "
+                              "WHERE status IN ('queued', 'asking') GROUP BY provider",
+                              {}};
+
+const statement insert_catch_up{
+    "insert_catch_up",
+    "INSERT INTO recibo.catch_ups AS c (id, provider, started_at, started_by, since, place) VALUES ($1, $2, now(), $3, $4, $5) "
+    "ON CONFLICT (provider) WHERE listed_at IS NULL DO UPDATE SET place = least(c.place, excluded.place), "
+    "since = least(c.since, excluded.since) RETURNING c.id",
+    {oid::uuid, oid::text, oid::text, oid::timestamptz, oid::uuid}};
+
+// $1 provider, $2 operations to look at, $3 backlog, $4 IDs for what is asked. Reads by the operations' own IDs, so that a step
+// costs the same however few of them are the provider's.
+const statement advance_listing{
+    "advance_catch_up",
+    "WITH run AS MATERIALIZED (SELECT c.id, c.place, c.started_by FROM recibo.catch_ups c WHERE c.provider = $1 "
+    "AND c.listed_at IS NULL AND (SELECT count(*) FROM recibo.look_ups q WHERE q.provider = $1 AND q.status = 'queued') < $3 "
+    "FOR UPDATE SKIP LOCKED), "
+    "seen AS MATERIALIZED (SELECT o.id, o.provider, o.state, o.workflow FROM recibo.operations o, run WHERE o.id > run.place "
+    "ORDER BY o.id LIMIT $2), "
+    "wanted AS (SELECT s.id, row_number() OVER (ORDER BY s.id) AS n FROM seen s "
+    "JOIN recibo.workflow_versions w ON w.version_key = s.workflow WHERE s.provider = $1 AND NOT EXISTS ("
+    "SELECT FROM jsonb_array_elements(w.definition::jsonb -> 'states') x "
+    "WHERE x ->> 'name' = s.state AND (x ->> 'terminal')::boolean)), "
+    "asked AS (INSERT INTO recibo.look_ups AS l (id, operation, provider, cause, asked_by, asked_at, catch_up) "
+    "SELECT i.id, w.id, $1, 'catch_up', run.started_by, now(), run.id FROM wanted w "
+    "JOIN unnest($4) WITH ORDINALITY AS i(id, n) ON i.n = w.n, run ORDER BY w.id "
+    "ON CONFLICT (operation, reference) WHERE status = 'queued' DO UPDATE SET times = l.times + 1, catch_up = excluded.catch_up "
+    "RETURNING 1) "
+    "UPDATE recibo.catch_ups c SET place = coalesce((SELECT s.id FROM seen s ORDER BY s.id DESC LIMIT 1), c.place), asked = "
+    "c.asked + "
+    "(SELECT count(*) FROM asked), listed_at = CASE WHEN (SELECT count(*) FROM seen) < $2 THEN now() END "
+    "FROM run WHERE c.id = run.id RETURNING c.listed_at IS NULL",
+    {oid::text, oid::int8, oid::int8, oid::uuid_array}};
+
+const statement select_catch_up{
+    "read_catch_up",
+    "SELECT c.id, c.provider, c.started_by, c.started_at, c.since, c.listed_at, c.asked, "
+    "count(l.id) FILTER (WHERE l.status IN ('queued', 'asking')), count(l.id) FILTER (WHERE l.status = 'answered'), "
+    "count(l.id) FILTER (WHERE l.disposition IN ('applied', 'partial')), count(l.id) FILTER (WHERE l.disposition = 'review'), "
+    "count(l.id) FILTER (WHERE l.status = 'failed') "
+    "FROM recibo.catch_ups c LEFT JOIN recibo.look_ups l ON l.catch_up = c.id WHERE c.id = $1 GROUP BY c.id",
+    {oid::uuid}};
+
+awaitable<result<postgres::outcome>> run_look_ups(postgres::pool& pool, pipeline work, deadline until) {
+  auto done = co_await pool.run(work, until);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return done;
+}
+
+awaitable<result<void>> change_lane(postgres::pool& pool, const statement& what, parameters with, deadline until) {
+  pipeline work;
+  work.add(what, std::move(with));
+  const auto done = co_await run_look_ups(pool, std::move(work), until);
+  if (!done) co_return done.error();
+  co_return result<void>();
+}
+
+std::int64_t thousandths(double number) { return std::llround(number * 1000); }
+
+std::string_view look_up_status(look_up_outcome::next what) noexcept {
+  return what == look_up_outcome::next::failed ? "failed" : "asking";
+}
+
+// The smallest ID of that instant: IDs are in the order in which operations were accepted.
+operation_id first_operation_at(sys_micros at) {
+  operation_id out;
+  const auto ms = static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(at).time_since_epoch().count());
+  for (int i = 0; i < 6; ++i) out.bytes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(ms >> (8 * (5 - i)));
+  return out;
+}
+
+}  // namespace
+
+new_look_ups::new_look_ups() : rows(insert_look_ups) {}
+void new_look_ups::add(const look_up_row& r, sys_micros at) {
+  const auto id = make_id<look_up_id>(at);
+  rows.next().add(id.binary());
+  rows.next().add(r.operation.binary());
+  rows.next().add(r.provider);
+  rows.next().add(r.reference);
+  rows.next().add(r.cause);
+  rows.next().add(r.asked_by);
+  rows.next().add_int4(r.times);
+  rows.next().add_time(at);
+}
+
+answered_look_ups::answered_look_ups() : rows(answer_look_ups) {}
+void answered_look_ups::add(const row& r, sys_micros at) {
+  rows.next().add(r.id.binary());
+  rows.next().add(r.holder);
+  rows.next().add_int4(r.attempt);
+  rows.next().add(r.status);
+  rows.next().add(r.outcome);
+  rows.next().add(r.disposition);
+  rows.next().add(r.host);
+  rows.next().add(r.delivery.binary());
+  rows.next().add_int4(r.duration_ms);
+  add_number_or_null(rows.next(), r.answer_status);
+  rows.next().add_time(at);
+}
+
+awaitable<result<look_up_peek>> peek_look_ups(postgres::pool& pool, std::string provider, deadline until) {
+  parameters with;
+  with.text(provider);
+  const auto found = co_await pool.query(peek_lane, std::move(with), until);
+  if (!found) co_return found.error();
+  look_up_peek out;
+  out.due = found->boolean(0, 0);
+  out.listing = found->boolean(0, 1);
+  out.breaker = found->string(0, 2);
+  co_return out;
+}
+
+awaitable<result<claimed_look_ups>> claim_look_ups(postgres::pool& pool, look_up_claim what, deadline until) {
+  parameters made, locked, claimed;
+  made.text(what.provider).int8(thousandths(what.burst));
+  locked.text(what.provider);
+  claimed.text(what.provider).uuid(what.by).int8(what.lease.count());
+  claimed.int8(thousandths(what.per_second)).int8(thousandths(what.burst)).int8(what.concurrency).int8(what.limit);
+  pipeline work;
+  work.add(make_lane, std::move(made)).add(lock_lane, std::move(locked)).add(claim_due, std::move(claimed));
+  const auto done = co_await run_look_ups(pool, std::move(work), until);
+  if (!done) co_return done.error();
+  claimed_look_ups out;
+  const auto& lane = done->answers.at(1);
+  out.breaker = lane.string(0, 0);
+  out.openings = lane.int4(0, 1);
+  const auto& rows = done->answers.at(2);
+  if (!rows.empty() && lane.boolean(0, 2)) out.breaker = "half_open";
+  for (int i = 0; i < rows.size(); ++i) {
+    auto& one = out.all.emplace_back();
+    one.id = rows.id<look_up_id>(i, 0);
+    one.request_id = rows.string(i, 1);
+    one.reference = rows.string(i, 2);
+    one.cause = rows.string(i, 3);
+    one.reason = rows.string(i, 4);
+    one.attempts = rows.int4(i, 5);
+  }
+  co_return out;
+}
+
+awaitable<result<void>> settle_look_up(postgres::pool& pool, look_up_holder by, look_up_outcome what, deadline until) {
+  const bool returned = what.what == look_up_outcome::next::returned;
+  parameters settled;
+  settled.uuid(what.id).uuid(by).int4(what.attempt).text(look_up_status(what.what)).text(what.reason).int8(what.wait.count());
+  settled.int4(returned ? 1 : 0);
+  pipeline work;
+  work.add(settle_one, std::move(settled));
+  if (!returned) {
+    parameters tried;
+    tried.uuid(what.id).int4(what.attempt).text(what.host).int4(static_cast<std::int32_t>(what.duration.count()));
+    if (what.answer_status) {
+      tried.int4(*what.answer_status);
+    } else {
+      tried.null();
+    }
+    tried.text(what.reason);
+    work.add(insert_attempt, std::move(tried));
+  }
+  const auto done = co_await run_look_ups(pool, std::move(work), until);
+  if (!done) co_return done.error();
+  co_return result<void>();
+}
+
+awaitable<result<void>> open_look_up_breaker(postgres::pool& pool, std::string provider, std::chrono::milliseconds wait,
+                                             deadline until) {
+  parameters with;
+  with.text(provider).int8(wait.count());
+  return change_lane(pool, open_lane, std::move(with), until);
+}
+
+awaitable<result<void>> close_look_up_breaker(postgres::pool& pool, std::string provider, deadline until) {
+  parameters with;
+  with.text(provider);
+  return change_lane(pool, close_lane, std::move(with), until);
+}
+
+awaitable<result<std::optional<look_up_id>>> find_latest_look_up(postgres::pool& pool, std::string request_id, deadline until) {
+  parameters with;
+  with.text(request_id);
+  const auto found = co_await pool.query(select_latest, std::move(with), until);
+  if (!found) co_return found.error();
+  if (found->empty()) co_return std::optional<look_up_id>();
+  co_return std::optional(found->id<look_up_id>(0, 0));
+}
+
+awaitable<result<std::vector<std::pair<std::string, double>>>> oldest_look_ups(postgres::pool& pool, deadline until) {
+  const auto found = co_await pool.query(select_oldest, parameters(), until);
+  if (!found) co_return found.error();
+  std::vector<std::pair<std::string, double>> out;
+  for (int i = 0; i < found->size(); ++i) out.emplace_back(found->string(i, 0), std::max(0.0, std::stod(found->string(i, 1))));
+  co_return out;
+}
+
+awaitable<result<catch_up_id>> start_catch_up(postgres::pool& pool, std::string provider, std::string by, sys_micros since,
+                                              deadline until) {
+  parameters with;
+  with.uuid(make_id<catch_up_id>(now())).text(provider).text(by).time(since).uuid(first_operation_at(since));
+  pipeline work;
+  work.add(insert_catch_up, std::move(with));
+  const auto done = co_await run_look_ups(pool, std::move(work), until);
+  if (!done) co_return done.error();
+  co_return done->answers.front().id<catch_up_id>(0, 0);
+}
+
+awaitable<result<std::optional<bool>>> advance_catch_up(postgres::pool& pool, std::string provider, int backlog, deadline until) {
+  binary_array ids(oid::uuid);
+  const auto at = now();
+  for (int i = 0; i < catch_up_step; ++i) {
+    const auto id = make_id<look_up_id>(at);
+    ids.add(id.binary());
+  }
+  parameters with;
+  with.text(provider).int8(catch_up_step).int8(backlog).array(std::move(ids));
+  pipeline work;
+  work.add(advance_listing, std::move(with));
+  const auto done = co_await run_look_ups(pool, std::move(work), until);
+  if (!done) co_return done.error();
+  const auto& rows = done->answers.front();
+  if (rows.empty()) co_return std::optional<bool>();
+  co_return std::optional(rows.boolean(0, 0));
+}
+
+awaitable<result<std::optional<catch_up_report>>> read_catch_up(postgres::pool& pool, catch_up_id id, deadline until) {
+  parameters with;
+  with.uuid(id);
+  const auto found = co_await pool.query(select_catch_up, std::move(with), until);
+  if (!found) co_return found.error();
+  if (found->empty()) co_return std::optional<catch_up_report>();
+  catch_up_report out;
+  out.id = found->id<catch_up_id>(0, 0);
+  out.provider = found->string(0, 1);
+  out.started_by = found->string(0, 2);
+  out.started_at = found->time(0, 3);
+  out.since = found->time(0, 4);
+  out.listed_at = found->time_or_null(0, 5);
+  out.asked = found->int8(0, 6);
+  out.open = found->int8(0, 7);
+  out.answered = found->int8(0, 8);
+  out.healed = found->int8(0, 9);
+  out.review = found->int8(0, 10);
+  out.failed = found->int8(0, 11);
+  co_return std::optional(std::move(out));
+}
+
+}  // namespace recibo::storage
