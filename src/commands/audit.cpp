@@ -16,7 +16,7 @@
 namespace recibo::commands {
 namespace {
 
-struct wishes {
+struct audit_wishes {
   std::string request_id;
   bool json = false;
 };
@@ -32,7 +32,7 @@ void print(std::ostream& to, bool json, const evidence::violation& v) {
   }
 }
 
-boost::asio::awaitable<result<evidence::verify_report>> verify(boost::asio::any_io_executor executor, secret url, const wishes& w,
+boost::asio::awaitable<result<evidence::verify_report>> verify(boost::asio::any_io_executor executor, secret url, const audit_wishes& w,
                                                                std::ostream& out) {
   postgres::session_options how;
   how.statement_timeout = std::chrono::milliseconds(0);
@@ -45,7 +45,7 @@ boost::asio::awaitable<result<evidence::verify_report>> verify(boost::asio::any_
   co_return co_await evidence::verify_evidence(**opened, std::move(options), std::move(tell));
 }
 
-int run_verify(context& ctx, const wishes& w) {
+int run_verify(context& ctx, const audit_wishes& w) {
   const auto settings = load_settings(ctx, true);
   if (!settings) return ctx.exit_code;
   const auto unknown = [&] {
@@ -84,7 +84,7 @@ int run_verify(context& ctx, const wishes& w) {
 }  // namespace
 
 void add_audit(CLI::App& app, context& ctx) {
-  const auto w = std::make_shared<wishes>();
+  const auto w = std::make_shared<audit_wishes>();
   CLI::App* const audit = app.add_subcommand("audit", "The tamper-evident audit trail");
   audit->require_subcommand(1);
   CLI::App* const verify = audit->add_subcommand("verify", "Verify the hash chains and everything that must always be true");

@@ -18,7 +18,7 @@ namespace {
 constexpr int facts_max = 1000;
 constexpr std::chrono::seconds patience{10};
 
-struct wishes {
+struct case_wishes {
   std::string request_id;
   bool json = false;
 };
@@ -54,7 +54,7 @@ std::string as_json(const found& f, const evidence::judged_by& by, const std::ve
   return out.take();
 }
 
-int show(context& ctx, const wishes& w) {
+int show(context& ctx, const case_wishes& w) {
   const auto settings = load_settings(ctx, true);
   if (!settings) return ctx.exit_code;
   boost::asio::io_context context;
@@ -82,7 +82,7 @@ int show(context& ctx, const wishes& w) {
 }  // namespace
 
 void add_case(CLI::App& app, context& ctx) {
-  const auto w = std::make_shared<wishes>();
+  const auto w = std::make_shared<case_wishes>();
   CLI::App* const command = app.add_subcommand("case", "Show one case: what is true now, what happened, what may be done");
   command->add_option("request_id", w->request_id, "Request ID of the operation (put -- before one that begins with a dash)")
       ->required();

@@ -25,7 +25,7 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds database_patience{5};
 constexpr milliseconds health_patience{3'000};
 
-struct wishes {
+struct doctor_wishes {
   bool live = false, ready = false, json = false;
   std::string url;
   tls_manners tls;
@@ -116,7 +116,7 @@ bool look_at_database(const config::settings& s, findings& to) {
   return true;
 }
 
-int examine(context& ctx, const wishes& w) {
+int examine(context& ctx, const doctor_wishes& w) {
   findings found;
   const auto settings = look_at_configuration(ctx.config, found);
   const bool reached = settings && look_at_database(*settings, found);
@@ -127,7 +127,7 @@ int examine(context& ctx, const wishes& w) {
 }
 
 // The URL to ask; empty, with the complaint made, when there is none.
-std::string health_url(context& ctx, const wishes& w) {
+std::string health_url(context& ctx, const doctor_wishes& w) {
   const char* const path = w.live ? "/livez" : "/readyz";
   std::string url = w.url;
   if (url.empty()) {
@@ -156,7 +156,7 @@ std::string health_url(context& ctx, const wishes& w) {
   return url;
 }
 
-int ask(context& ctx, const wishes& w) {
+int ask(context& ctx, const doctor_wishes& w) {
   const std::string url = health_url(ctx, w);
   if (url.empty()) return ctx.exit_code;
   const target to = *parse_target(url);
@@ -177,7 +177,7 @@ int ask(context& ctx, const wishes& w) {
 }  // namespace
 
 void add_doctor(CLI::App& app, context& ctx) {
-  const auto w = std::make_shared<wishes>();
+  const auto w = std::make_shared<doctor_wishes>();
   CLI::App* const command = app.add_subcommand(
       "doctor",
       "Check configuration, database, schema, partitions and clock; or ask an instance that runs whether it is live or ready");

@@ -11,7 +11,7 @@
 namespace recibo::commands {
 namespace {
 
-struct wishes {
+struct migrate_wishes {
   bool dry_run = false;
   bool yes = false;
   int down_to = -1;  // negative: up
@@ -22,7 +22,7 @@ int code_of(const error& e) {
   return e.is_permanent() ? exit_not_so : exit_away;
 }
 
-int migrate(context& ctx, const wishes& w) {
+int migrate(context& ctx, const migrate_wishes& w) {
   const bool down = w.down_to >= 0;
   if (down && !w.dry_run && !w.yes) {
     *ctx.err
@@ -54,7 +54,7 @@ int migrate(context& ctx, const wishes& w) {
 }  // namespace
 
 void add_migrate(CLI::App& app, context& ctx) {
-  const auto w = std::make_shared<wishes>();
+  const auto w = std::make_shared<migrate_wishes>();
   CLI::App* const command = app.add_subcommand("migrate", "Bring the database schema to what this binary needs");
   command->add_flag("--dry-run", w->dry_run, "Only print what would be done");
   command->add_option("--down-to", w->down_to, "Undo all migrations above this version, with their data; 0 undoes all")

@@ -19,7 +19,7 @@ namespace recibo::commands {
 namespace {
 
 // For connecting, sending and waiting for the answer, each.
-constexpr std::chrono::seconds patience{15};
+constexpr std::chrono::seconds send_patience{15};
 
 // The largest body that a service can be told to take.
 constexpr std::size_t body_bytes_max = 64 << 20;
@@ -101,7 +101,7 @@ int send(options& asked, context& ctx) {
   tls_manners manners;
   // Our own listener's certificate is for the name that others know it by.
   manners.verify = !asked.insecure && !asked.to.empty();
-  const exchanged came = exchange(*to, request, patience, manners);
+  const exchanged came = exchange(*to, request, send_patience, manners);
   if (!came.failed.empty()) {
     *ctx.err << "recibo send: " << url << ": " << came.failed << '\n';
     return exit_away;

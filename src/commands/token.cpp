@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t token_bytes = 32;
 
-struct options {
+struct token_options {
   std::string name = "new";
   std::string role = "reader";
   std::vector<std::string> permissions;
@@ -52,7 +52,7 @@ std::string make_token() {
   return out;
 }
 
-int make(const options& asked, context& ctx) {
+int make(const token_options& asked, context& ctx) {
   if (!is_name(asked.name)) {
     *ctx.err
         << "recibo token new: a name has 1 to 63 characters of a-z, 0-9, \"_\" and \"-\", and begins with a letter or digit\n";
@@ -79,7 +79,7 @@ int make(const options& asked, context& ctx) {
 }  // namespace
 
 void add_token(CLI::App& app, context& ctx) {
-  auto asked = std::make_shared<options>();
+  auto asked = std::make_shared<token_options>();
   CLI::App* const family = app.add_subcommand("token", "Bearer tokens of the API");
   family->require_subcommand(1);
   CLI::App* const command = family->add_subcommand("new", "Make a token; print it once, and the line for the configuration");

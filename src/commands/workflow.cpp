@@ -13,12 +13,12 @@
 namespace recibo::commands {
 namespace {
 
-struct options {
+struct workflow_options {
   std::string name;
   std::string format = "table";
 };
 
-int draw(const options& asked, context& ctx) {
+int draw(const workflow_options& asked, context& ctx) {
   if (asked.name.empty()) {
     *ctx.err << "recibo workflow: the name of a workflow is needed\n";
     return exit_wrong;
@@ -46,7 +46,7 @@ int draw(const options& asked, context& ctx) {
 }  // namespace
 
 void add_workflow(CLI::App& app, context& ctx) {
-  auto asked = std::make_shared<options>();
+  auto asked = std::make_shared<workflow_options>();
   CLI::App* const command = app.add_subcommand("workflow", "Draw the transition table of a workflow");
   command->add_option("name", asked->name, "Name of the workflow in the configuration");
   command->add_option("--format", asked->format, "table, mermaid or svg (default: table)")
