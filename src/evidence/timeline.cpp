@@ -11,6 +11,9 @@ namespace {
 
 using kind = timeline_entry::kind;
 
+// Reviews of this kind have no delivery.
+constexpr std::string_view opened_by_clock = "overdue";
+
 timeline_entry entry(kind what, sys_micros at, std::string actor, std::int64_t sequence) {
   timeline_entry e;
   e.what = what;
@@ -169,7 +172,7 @@ std::vector<timeline_entry> make_timeline(const storage::operation_view& o, cons
       told->owner = v.owner;
       told->due_at = v.due_at;
       told->reason.clear();
-    } else if (!v.delivery.is_nil() && in_page(v.opened_at)) {
+    } else if (v.kind != opened_by_clock && in_page(v.opened_at)) {
       out.push_back(entry_of(v));
     }
   }
