@@ -126,7 +126,8 @@ http::server_options options_of(const config::settings& s, const config::listene
   return o;
 }
 
-record::recorder::options recorder_options(const config::settings& s, observe::metrics& metrics) {
+record::recorder::options recorder_options(const config::settings& s, observe::metrics& metrics,
+                                           std::function<void(const std::set<std::string, std::less<>>&)> told) {
   record::recorder::options o;
   o.database_url = s.database.url;
   o.writers = s.record.writers;
@@ -134,6 +135,7 @@ record::recorder::options recorder_options(const config::settings& s, observe::m
   o.queue = s.record.queue;
   o.queue_bytes = s.limits.in_flight;
   o.metrics = &metrics;
+  o.told = std::move(told);
   return o;
 }
 
@@ -145,7 +147,7 @@ class replica {
       : executor_(context.get_executor()),
         settings_(std::make_shared<config::snapshot>(first)),
         metrics_(labels_of(*first)),
-        recorder_(executor_, recorder_options(*first, metrics_)),
+        recorder_(executor_, recorder_options(*first, metrics_, [this](const auto& names) { dispatcher_.told(names); })),
         pool_(executor_, first->database.url, first->database.pool),
         health_(std::make_shared<readiness>(recorder_)),
         refusals_(std::make_shared<receive::refusals>()),
@@ -153,7 +155,8 @@ class replica {
         watching_(executor_, "look at secrets", std::chrono::seconds(1), [this] { return look_at_secrets(); }),
         upkeep_(executor_, {*settings_, pool_, recorder_, *health_, metrics_}),
         client_(executor_, client_options(std::move(trust), *first)),
-        dispatcher_(executor_, {*settings_, pool_, client_, notified_, [this] { return upkeep_.schema_fits(); }}),
+        dispatcher_(executor_,
+                    {*settings_, pool_, client_, first->database.url, notified_, [this] { return upkeep_.schema_fits(); }}),
         keys_(executor_, send(), key_options()),
         callbacks_(executor_, options_of(*first, first->callbacks, "callbacks", metrics_), callbacks_service()),
         api_(executor_, options_of(*first, first->api, "api", metrics_), api_service()),

@@ -2,6 +2,7 @@
 // database itself, by the same code as the API, whether an instance serves or not.
 #include "commands.hpp"
 
+#include "replay_dead.hpp"
 #include "wait.hpp"
 
 #include "recibo/config/settings.hpp"
@@ -128,7 +129,7 @@ int run_failed(context& ctx, const wishes& w) {
 
 void add_replay(CLI::App& app, context& ctx) {
   CLI::App* const family =
-      app.add_subcommand("replay", "Take kept callbacks through the pipeline again, with this configuration");
+      app.add_subcommand("replay", "Take kept callbacks through the pipeline, or send dead notifications, again");
   family->require_subcommand(1);
   const auto w = std::make_shared<wishes>();
   if (const char* user = std::getenv("USER"); user != nullptr && *user != '\0') {
@@ -145,6 +146,7 @@ void add_replay(CLI::App& app, context& ctx) {
   failed->add_option("--actor", w->actor, "Who; on record (default: $USER)");
   failed->add_flag("--dry-run", w->dry_run, "Say what would happen; nothing of it stays");
   failed->callback([&ctx, w] { ctx.exit_code = run_failed(ctx, *w); });
+  add_replay_dead(*family, ctx);
 }
 
 }  // namespace recibo::commands

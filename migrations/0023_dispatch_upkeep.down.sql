@@ -1,0 +1,2 @@
+DROP FUNCTION recibo.sweep_notification_attempts(interval, integer);
+ALTER TABLE recibo.destinations DROP COLUMN failing_since;
