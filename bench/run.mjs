@@ -8,6 +8,7 @@ const files = {
   latency: './lib/latency.mjs',
   connections: './lib/connections.mjs',
   verify: './lib/verify.mjs',
+  notify: './lib/notify.mjs',
 };
 const say = (text) => process.stdout.write(`${text}\n`);
 

@@ -14,7 +14,8 @@ void write_destination(json_writer& out, const storage::destination_view& d, con
   const auto configured = settings.destinations.find(d.row.name);
   out.begin_object().text("name", d.row.name);
   // Path and query of the URL may hold a token.
-  out.text_or_null("origin", configured == settings.destinations.end() ? std::string() : configured->second.parsed_url.origin());
+  out.text_or_null("origin", configured == settings.destinations.end() ? std::string() : configured->second.origin());
+  out.text_or_null("owner", configured == settings.destinations.end() ? std::string() : configured->second.owner);
   out.flag("configured", configured != settings.destinations.end());
   out.text("breaker", d.row.breaker).time("breaker_since", d.row.breaker_since).time("retry_at", d.row.retry_at);
   out.flag("paused", d.row.paused_at.has_value()).time("paused_at", d.row.paused_at);
@@ -72,6 +73,7 @@ schema destination_schema() {
   return object({
       required("name", string()),
       or_null("origin", about(string(), "Scheme, host and port; null: no longer configured.")),
+      or_null("owner", about(string(), "Who looks after it, as configured.")),
       required("configured", boolean()),
       required("breaker", about(one_of({"closed", "open", "half_open"}), "open: nothing is sent; half_open: one is tried.")),
       or_null("breaker_since", instant()),

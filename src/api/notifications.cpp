@@ -15,20 +15,22 @@ constexpr int replay_most = 10'000;
 
 schema outbox_reason() { return about(text(2000, text_rule::prose), "Why; on record."); }
 
-void write_notification(json_writer& out, const storage::outbox_view& v) {
+void write_notification(json_writer& out, const storage::outbox_view& v, const config::settings& settings) {
   const auto id = to_string(v.id);
+  const auto to = settings.destinations.find(v.destination);
   out.text("notification_id", id).text("request_id", v.request_id).text("destination", v.destination).text("type", v.type);
   out.text("status", v.status).number("sequence", v.sequence).number("attempts", v.attempts);
   out.time("created_at", v.created_at).time("next_attempt_at", v.next_attempt_at).time("delivered_at", v.delivered_at);
   out.time("dead_at", v.dead_at).text("reason", v.reason).text("reason_class", v.reason_class);
+  out.text_or_null("owner", to == settings.destinations.end() ? std::string() : to->second.owner);
   out.key("_links").begin_object();
   out.text("self", "/v1/notifications/" + id).text("operation", evidence::operation_path(v.request_id));
   out.end_object();
 }
 
-void write_notification_details(json_writer& out, const storage::outbox_details& d) {
+void write_notification_details(json_writer& out, const storage::outbox_details& d, const config::settings& settings) {
   out.begin_object();
-  write_notification(out, d.notification);
+  write_notification(out, d.notification, settings);
   out.key("attempt_list").begin_array();
   for (const auto& a : d.attempts) {
     out.begin_object().number("attempt", a.attempt).time("at", a.at).number("duration_ms", a.duration_ms);
@@ -49,14 +51,14 @@ awaitable<http::response> read_one_notification(inside& in, call& of) {
   if (!found) co_return refuse(of, found.error());
   if (!*found) co_return not_found(of, "notification");
   json_writer out;
-  write_notification_details(out, **found);
+  write_notification_details(out, **found, *of.settings);
   co_return answer_json(200, std::move(out));
 }
 
 result<std::optional<sys_micros>> read_bound(const std::optional<std::string>& text, const char* name) {
   if (!text) return std::optional<sys_micros>();
   const auto at = parse_rfc3339(*text);
-  if (!at) return error(permanent::malformed_field, std::string(name) + ": " + at.error().detail);
+  if (!at) return error(permanent::malformed_field, "/filter/" + std::string(name) + ": " + at.error().detail);
   return std::optional<sys_micros>(*at);
 }
 
@@ -69,6 +71,7 @@ awaitable<http::response> list_outbox(inside& in, call& of) {
   what.filter.destination = of.query_of("destination");
   what.filter.type = of.query_of("type");
   what.filter.reason = of.query_of("reason");
+  what.filter.reason_class = of.query_of("reason_class");
   what.filter.request_id = of.query_of("request_id");
   if (*cursor) what.after = id_at<notification_id>(**cursor);
   what.limit = limit + 1;
@@ -80,7 +83,7 @@ awaitable<http::response> list_outbox(inside& in, call& of) {
   out.begin_object().key("data").begin_array();
   for (const auto& v : *found) {
     out.begin_object();
-    write_notification(out, v);
+    write_notification(out, v, *of.settings);
     out.end_object();
   }
   out.end_array();
@@ -117,7 +120,7 @@ awaitable<http::response> act_on_notification(inside& in, call& of, Act act, std
     co_return refused;
   }
   json_writer out;
-  write_notification_details(out, **found);
+  write_notification_details(out, **found, *of.settings);
   co_return answer_json(200, std::move(out));
 }
 
@@ -137,13 +140,15 @@ awaitable<http::response> replay_many_notifications(inside& in, call& of) {
   which.destination = text_of(*given, "destination");
   which.type = text_of(*given, "type");
   which.reason = text_of(*given, "reason");
+  which.reason_class = text_of(*given, "reason_class");
   which.request_id = text_of(*given, "request_id");
-  const auto after = read_bound(text_of(*given, "created_after"), "/filter/created_after");
-  if (!after) co_return refuse(of, after.error());
-  const auto before = read_bound(text_of(*given, "created_before"), "/filter/created_before");
-  if (!before) co_return refuse(of, before.error());
-  which.created_after = *after;
-  which.created_before = *before;
+  for (const auto& [name, to] :
+       {std::pair{"created_after", &which.created_after}, std::pair{"created_before", &which.created_before},
+        std::pair{"dead_after", &which.dead_after}, std::pair{"dead_before", &which.dead_before}}) {
+    const auto bound = read_bound(text_of(*given, name), name);
+    if (!bound) co_return refuse(of, bound.error());
+    *to = *bound;
+  }
   const auto* wish = present(of.body, "dry_run");
   const bool dry = wish != nullptr && wish->boolean;
   const auto count = co_await storage::count_dead(in.with.pool, which, of.until);
@@ -180,6 +185,7 @@ std::vector<member> notification_members() {
       or_null("reason", about(string(), "What became of the last attempt that failed.")),
       or_null("reason_class",
               about(string(), "theirs: the destination did not take it; ours: what we send or are configured with.")),
+      or_null("owner", about(string(), "Who looks after the destination, as configured.")),
       required("_links", object({required("self", string()), required("operation", string())})),
   };
 }
@@ -229,9 +235,9 @@ void add_notifications(endpoint_table& to) {
   all.id = "listNotifications";
   all.tag = "notifications";
   all.summary = "What downstream is told, newest first.";
-  all.query =
-      paged({optional("status", one_of({"pending", "delivered", "held", "dead", "discarded"})), optional("destination", text(63)),
-             optional("type", text(127)), optional("reason", text(63)), optional("request_id", text(255))});
+  all.query = paged({optional("status", one_of({"pending", "delivered", "held", "dead", "discarded"})),
+                     optional("destination", text(63)), optional("type", text(127)), optional("reason", text(63)),
+                     optional("reason_class", one_of({"theirs", "ours"})), optional("request_id", text(255))});
   all.answers = {{200, "A page of notifications.", page_of("Notification"), "application/json", {}}};
   all.run = list_outbox;
   to.endpoints.push_back(std::move(all));
@@ -259,9 +265,12 @@ void add_notifications(endpoint_table& to) {
       optional("destination", text(63)),
       optional("type", text(127)),
       optional("reason", text(63)),
+      optional("reason_class", one_of({"theirs", "ours"})),
       optional("request_id", text(255)),
       optional("created_after", text(text_rule::time)),
       optional("created_before", text(text_rule::time)),
+      optional("dead_after", text(text_rule::time)),
+      optional("dead_before", text(text_rule::time)),
   });
   const auto many = closed_object({
       required("filter", about(filter, "Which dead ones; {}: all.")),

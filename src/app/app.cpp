@@ -147,7 +147,8 @@ http::server_options options_of(const config::settings& s, const config::listene
   return o;
 }
 
-record::recorder::options recorder_options(const config::settings& s, observe::metrics& metrics) {
+record::recorder::options recorder_options(const config::settings& s, observe::metrics& metrics,
+                                           std::function<void(const std::set<std::string, std::less<>>&)> told) {
   record::recorder::options o;
   o.database_url = s.database.url;
   o.writers = s.record.writers;
@@ -155,6 +156,7 @@ record::recorder::options recorder_options(const config::settings& s, observe::m
   o.queue = s.record.queue;
   o.queue_bytes = s.limits.in_flight;
   o.metrics = &metrics;
+  o.told = std::move(told);
   return o;
 }
 
@@ -166,7 +168,7 @@ class replica {
       : executor_(context.get_executor()),
         settings_(std::make_shared<config::snapshot>(first)),
         metrics_(labels_of(*first)),
-        recorder_(executor_, recorder_options(*first, metrics_)),
+        recorder_(executor_, recorder_options(*first, metrics_, [this](const auto& names) { dispatcher_.told(names); })),
         pool_(executor_, first->database.url, first->database.pool),
         health_(std::make_shared<readiness>(recorder_)),
         refusals_(std::make_shared<receive::refusals>()),
@@ -174,7 +176,8 @@ class replica {
         watching_(executor_, "look at secrets", std::chrono::seconds(1), [this] { return look_at_secrets(); }),
         upkeep_(executor_, {*settings_, pool_, recorder_, *health_, metrics_, ears_}),
         client_(executor_, client_options(std::move(trust), *first)),
-        dispatcher_(executor_, {*settings_, pool_, client_, notified_, [this] { return upkeep_.schema_fits(); }}),
+        dispatcher_(executor_,
+                    {*settings_, pool_, client_, first->database.url, notified_, [this] { return upkeep_.schema_fits(); }}),
         checks_(executor_, {*settings_, pool_, client_, looked_up_, record(),
                             [](const config::provider& of, const http::request& answer, record::callback& out) {
                               receive::extract(of, answer, out);

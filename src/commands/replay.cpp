@@ -2,6 +2,7 @@
 // database itself, by the same code as the API, whether an instance serves or not.
 #include "commands.hpp"
 
+#include "replay_dead.hpp"
 #include "wait.hpp"
 
 #include "recibo/config/settings.hpp"
@@ -23,7 +24,7 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds step_time{30};
 constexpr int step_size = 200;
 
-struct wishes {
+struct replay_wishes {
   std::vector<std::string> filters;
   std::string reason, actor;
   bool dry_run = false;
@@ -94,7 +95,7 @@ awaitable<result<totals>> run_all(boost::asio::io_context& context, std::shared_
   co_return out;
 }
 
-int run_failed(context& ctx, const wishes& w) {
+int run_failed(context& ctx, const replay_wishes& w) {
   storage::failed_filter which;
   if (const auto wrong = read_filters(w.filters, which); !wrong.empty()) {
     *ctx.err << "recibo replay failed: " << wrong << '\n';
@@ -128,9 +129,9 @@ int run_failed(context& ctx, const wishes& w) {
 
 void add_replay(CLI::App& app, context& ctx) {
   CLI::App* const family =
-      app.add_subcommand("replay", "Take kept callbacks through the pipeline again, with this configuration");
+      app.add_subcommand("replay", "Take kept callbacks through the pipeline, or send dead notifications, again");
   family->require_subcommand(1);
-  const auto w = std::make_shared<wishes>();
+  const auto w = std::make_shared<replay_wishes>();
   if (const char* user = std::getenv("USER"); user != nullptr && *user != '\0') {
     w->actor = user;
   } else {
@@ -145,6 +146,7 @@ void add_replay(CLI::App& app, context& ctx) {
   failed->add_option("--actor", w->actor, "Who; on record (default: $USER)");
   failed->add_flag("--dry-run", w->dry_run, "Say what would happen; nothing of it stays");
   failed->callback([&ctx, w] { ctx.exit_code = run_failed(ctx, *w); });
+  add_replay_dead(*family, ctx);
 }
 
 }  // namespace recibo::commands

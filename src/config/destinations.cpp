@@ -50,10 +50,13 @@ void fill_key(reading& r, read_secret& one) {
   }
 }
 
-void read_secrets(reading& r, section& s, destination& out) {
+// `needed`: a broker knows its senders, so that a signature is a consumer's choice there.
+void read_secrets(reading& r, section& s, bool needed, destination& out) {
   const field one = s.get("secret"), list = s.get("secrets");
   if (s.has("secret") == s.has("secrets")) {
-    if (s.good()) r.error(s.at(), std::string(s.name()) + ": secret is required: notifications are signed");
+    const bool both = s.has("secret");
+    if (s.good() && both) r.error(s.at(), std::string(s.name()) + ": give one of secret and secrets");
+    if (s.good() && !both && needed) r.error(s.at(), std::string(s.name()) + ": secret is required: notifications are signed");
     return;
   }
   std::vector<read_secret> all;
@@ -121,24 +124,84 @@ void check_reach(reading& r, const field& f, const http_url& url, const std::vec
   }
 }
 
+// Why a subject's template is none; empty when it is one. Source: NATS documentation, "Subject-Based Messaging".
+std::string fault_of_subject(std::string_view text) {
+  std::string filled;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] != '{') {
+      filled += text[at++];
+      continue;
+    }
+    const std::size_t end = text.find('}', at);
+    const std::string_view gap = text.substr(at, end == std::string_view::npos ? end : end + 1 - at);
+    if (gap != "{type}" && gap != "{provider}" && gap != "{request_id}")
+      return "a gap is {type}, {provider} or {request_id}, not " + in_quotes(gap);
+    filled += 'x';
+    at = end + 1;
+  }
+  const auto fits = [](char c) { return c > 0x20 && c < 0x7f && c != '*' && c != '>' && c != '}'; };
+  if (!std::all_of(filled.begin(), filled.end(), fits)) return "blanks, *, > and characters beyond ASCII have no place in it";
+  if (filled.starts_with('$')) return "what begins with $ is the broker's own";
+  if (filled.starts_with('.') || filled.ends_with('.') || filled.find("..") != std::string::npos) return "a part of it is empty";
+  return {};
+}
+
+// nats://host:port or tls://host:port, by the rules of all URLs that we call.
+bool read_nats_url(reading& r, const field& f, destination& out) {
+  std::string text;
+  if (!read_text(r, f, text, 2048)) return false;
+  const bool tls = text.starts_with("tls://");
+  const auto rest = std::string_view(text).substr(tls ? 6 : 7);
+  auto parsed = parse_http_url((tls ? "https://" : "http://") + std::string(rest));
+  if (parsed.url && rest.find_first_of("/?") != std::string_view::npos) parsed = {std::nullopt, "a broker has no path"};
+  if (!parsed.url) {
+    r.error(f.at, "url: not a URL that can be used: " + parsed.why);
+    return false;
+  }
+  const bool named = rest.ends_with(':' + std::to_string(parsed.url->port));
+  out.url = std::move(text);
+  out.parsed_url = std::move(*parsed.url);
+  if (!named) out.parsed_url.port = 4222;
+  return true;
+}
+
+void read_nats(reading& r, section& s, destination& out) {
+  nats_target& to = out.nats.emplace();
+  if (const field subject = s.require("subject", "which subject it is published to");
+      subject && read_text(r, subject, to.subject, 255)) {
+    if (const auto fault = fault_of_subject(to.subject); !fault.empty()) r.error(subject.at, "subject: " + fault);
+  }
+  const field user = s.get("user"), password = s.get("password"), token = s.get("token");
+  if (user) read_text(r, user, to.user, 255);
+  if (password) read_secret_text(r, password, to.password);
+  if (token) read_secret_text(r, token, to.token);
+  if (s.has("user") != s.has("password")) r.error(s.at(), std::string(s.name()) + ": user and password go together");
+  if (s.has("token") && s.has("user")) r.error(s.key_at("token"), "token: beside user and password it has no place");
+}
+
+bool is_nats(const field& url) {
+  if (!url || url.value->what != node::kind::scalar) return false;
+  return url.value->text.starts_with("nats://") || url.value->text.starts_with("tls://");
+}
+
 destination read_destination(reading& r, const named& where, const std::set<std::string>& types) {
   destination out;
   out.name = std::string(where.name);
   check_name(r, where.at, "destination", where.name);
   section s(r, where.value);
-  http_url parts;
   const field url = s.require("url", "where notifications go");
-  const bool good = url && read_http_url(r, url, out.url, &parts);
-  read_secrets(r, s, out);
+  const bool to_broker = is_nats(url);
+  const bool good = url && (to_broker ? read_nats_url(r, url, out) : read_http_url(r, url, out.url, &out.parsed_url));
+  if (to_broker) read_nats(r, s, out);
+  if (const field owner = s.get("owner")) read_text(r, owner, out.owner, 127);
+  read_secrets(r, s, !to_broker, out);
   read_events(r, s.get("events"), types, out);
   if (const field retry = s.get("retry")) read_retry(r, retry, out.retry);
   out.allow_networks = read_allow(r, s.get("allow"), out);
-  if (good) {
-    check_reach(r, url, parts, out.allow_networks);
-    out.parsed_url = std::move(parts);
-  }
+  if (good) check_reach(r, url, out.parsed_url, out.allow_networks);
   if (const field timeout = s.get("timeout")) read_duration(r, timeout, out.timeout, "100ms", "60s");
   if (const field concurrency = s.get("concurrency")) read_int(r, concurrency, out.concurrency, 1, 256);
+  if (const field after = s.get("pause_after")) read_duration(r, after, out.pause_after, "1s", "365d");
   constexpr choice<on_dead> words[] = {{"hold", on_dead::hold}, {"skip", on_dead::skip}};
   if (const field dead = s.get("on_dead")) read_word(r, dead, out.on_dead, words);
   return out;

@@ -205,9 +205,17 @@ json of(const transition::workflow& w) {
 
 json of(const destination& d) {
   json out = {{"url", d.url}, {"secrets", names(d.keys)}, {"events", d.events}, {"allow", d.allow}};
+  if (!d.owner.empty()) out["owner"] = d.owner;
+  if (d.nats) {
+    out["subject"] = d.nats->subject;
+    if (!d.nats->user.empty()) out["user"] = d.nats->user;
+    if (!d.nats->password.empty()) out["password"] = "(set)";
+    if (!d.nats->token.empty()) out["token"] = "(set)";
+  }
   out["retry"] = {{"attempts", d.retry.attempts}, {"first", text(d.retry.first)}, {"max", text(d.retry.max)}};
   out["on_dead"] = d.on_dead == on_dead::skip ? "skip" : "hold";
   out["timeout"] = text(d.timeout);
+  out["pause_after"] = text(d.pause_after);
   out["concurrency"] = d.concurrency;
   return out;
 }
@@ -275,7 +283,8 @@ std::string effective_json(const settings& s) {
   for (const auto& [name, d] : s.destinations) out["destinations"][name] = of(d);
   out["retention"] = {{"payloads", text(s.retain_payloads)},
                       {"deliveries", text(s.retain_deliveries)},
-                      {"operations", text(s.retain_operations)}};
+                      {"operations", text(s.retain_operations)},
+                      {"attempts", text(s.retain_attempts)}};
   out["drain"] = {{"delay", text(s.drain_delay)}, {"timeout", text(s.drain_timeout)}};
   out["log"] = {{"level", s.log_level}, {"format", s.log_format}};
   if (!s.otlp.empty()) out["tracing"] = {{"otlp", s.otlp}};

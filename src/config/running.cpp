@@ -37,6 +37,7 @@ void read_retention(reading& r, const field& f, settings& out) {
   const field payloads = s.get("payloads"), operations = s.get("operations");
   if (payloads) read_duration(r, payloads, out.retain_payloads, "1d", "36500d");
   if (const field deliveries = s.get("deliveries")) read_duration(r, deliveries, out.retain_deliveries, "1d", "36500d");
+  if (const field attempts = s.get("attempts")) read_duration(r, attempts, out.retain_attempts, "1d", "36500d");
   if (operations) read_duration(r, operations, out.retain_operations, "1d", "36500d");
   if (out.retain_payloads > out.retain_deliveries)
     r.error(payloads ? payloads.at : s.at(), "retention: payloads are kept longer than the deliveries that they belong to");

@@ -21,6 +21,14 @@ std::string_view to_string(role r) noexcept {
   return "";
 }
 
+std::string destination::origin() const {
+  if (!nats) return parsed_url.origin();
+  // Without the port that is HTTP's own the authority is complete.
+  const bool six = parsed_url.host.find(':') != std::string::npos;
+  return (parsed_url.tls ? "tls://" : "nats://") + (six ? '[' + parsed_url.host + ']' : parsed_url.host) + ':' +
+         std::to_string(parsed_url.port);
+}
+
 bool destination::subscribes(std::string_view type) const noexcept {
   return std::any_of(events.begin(), events.end(), [&](std::string_view pattern) {
     if (pattern == "*") return true;

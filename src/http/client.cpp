@@ -89,7 +89,7 @@ class client::impl : public std::enable_shared_from_this<client::impl> {
                                                      const outbound_rules& rules, const std::string& wire, time_point until);
   awaitable<result<link_ptr>> open(const http_url& url, const outbound_rules& rules, time_point until);
   awaitable<result<std::vector<ip_endpoint>>> places(const http_url& url, const outbound_rules& rules, time_point until);
-  void keep(const std::string& origin, link_ptr one);
+  void keep(const std::string& origin, link_ptr one, const outbound_rules& rules);
   void tick();
 
   asio::any_io_executor executor_;
@@ -116,7 +116,7 @@ awaitable<result<outbound_answer>> client::impl::exchange(std::shared_ptr<impl> 
   link_ptr with = self->idle_.take(origin, rules.allow, steady_clock::now());
   if (with) {
     attempt first = co_await converse(*with, wire, to_head, bounds);
-    if (first.keep) self->keep(origin, std::move(with));
+    if (first.keep) self->keep(origin, std::move(with), rules);
     if (!first.silent || !may_repeat(what)) co_return std::move(first.got);
     with.reset();
   }
@@ -124,7 +124,7 @@ awaitable<result<outbound_answer>> client::impl::exchange(std::shared_ptr<impl> 
   if (!opened) co_return opened.error();
   with = std::move(*opened);
   attempt only = co_await converse(*with, wire, to_head, bounds);
-  if (only.keep) self->keep(origin, std::move(with));
+  if (only.keep) self->keep(origin, std::move(with), rules);
   co_return std::move(only.got);
 }
 
@@ -182,9 +182,9 @@ awaitable<result<link_ptr>> client::impl::open(const http_url& url, const outbou
   co_return secured.error();
 }
 
-void client::impl::keep(const std::string& origin, link_ptr one) {
+void client::impl::keep(const std::string& origin, link_ptr one, const outbound_rules& rules) {
   if (closed_) return;
-  idle_.put(origin, std::move(one), steady_clock::now());
+  idle_.put(origin, std::move(one), steady_clock::now(), rules.keep_idle);
   if (idle_.size() > 0 && !ticking_) tick();
 }
 

@@ -1,5 +1,7 @@
 #include "idle_links.hpp"
 
+#include <algorithm>
+
 namespace recibo::http {
 
 std::unique_ptr<link> idle_links::take(const std::string& origin, std::span<const network> allow, time_point now) {
@@ -17,12 +19,12 @@ std::unique_ptr<link> idle_links::take(const std::string& origin, std::span<cons
   return out;
 }
 
-void idle_links::put(const std::string& origin, std::unique_ptr<link> one, time_point now) {
+void idle_links::put(const std::string& origin, std::unique_ptr<link> one, time_point now, std::size_t keep) {
   one->idle_since = now;
   if (per_origin_ == 0 || over(*one, now)) return;
   expire(now);
   auto& waiting = all_[origin];
-  if (waiting.size() >= per_origin_) {
+  if (waiting.size() >= std::max(per_origin_, keep)) {
     waiting.pop_front();
     --size_;
   }

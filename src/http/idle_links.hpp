@@ -26,7 +26,8 @@ class idle_links {
   // The one used last that is still alive, or nullptr. Its address has to pass the rules of this very request: another
   // one's may have been wider.
   std::unique_ptr<link> take(const std::string& origin, std::span<const network> allow, time_point now);
-  void put(const std::string& origin, std::unique_ptr<link> one, time_point now);
+  // `keep`: of this origin; 0: as of any.
+  void put(const std::string& origin, std::unique_ptr<link> one, time_point now, std::size_t keep = 0);
   // Closes those that have waited too long.
   void expire(time_point now);
   void clear();

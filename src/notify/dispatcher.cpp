@@ -1,6 +1,8 @@
 #include "recibo/notify/dispatcher.hpp"
 
+#include "doorbell.hpp"
 #include "lane.hpp"
+#include "recibo/observe/log.hpp"
 
 #include <map>
 #include <string>
@@ -12,7 +14,8 @@ namespace {
 using boost::asio::awaitable;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds lanes_every{1};
+constexpr std::chrono::seconds lanes_every{1}, sweep_limit{5};
+constexpr std::chrono::minutes attempts_swept_every{1};
 
 }  // namespace
 
@@ -21,7 +24,25 @@ struct dispatcher::impl {
       : executor(e),
         with(std::move(p)),
         by(make_id<storage::dispatcher_id>(now())),
-        watching(e, "destinations", lanes_every, [this] { return look(); }) {}
+        bell(e, with.database_url, with.pool, by, with.ready, [this](std::string_view name) { heard(name); }),
+        watching(e, "destinations", lanes_every, [this] { return look(); }),
+        sweeping(e, "sweep attempts", attempts_swept_every, [this] { return sweep(); }) {}
+
+  void heard(std::string_view name) {
+    if (name == "*") {
+      for (const auto& entry : lanes) entry.second->wake();
+    } else if (const auto it = lanes.find(name); it != lanes.end()) {
+      it->second->wake();
+    }
+  }
+
+  awaitable<bool> sweep() {
+    if (!with.ready()) co_return false;
+    const auto keep = with.settings.get()->retain_attempts;
+    const auto gone = co_await storage::sweep_attempts(with.pool, keep, steady_clock::now() + sweep_limit);
+    if (gone && *gone > 0) log::info("old attempts are gone", {{"count", *gone}});
+    co_return gone&&* gone > 0;  // what is much comes in pieces
+  }
 
   // One lane for each destination that the configuration names; one that has gone finishes what it holds.
   awaitable<bool> look() {
@@ -45,6 +66,8 @@ struct dispatcher::impl {
   }
 
   awaitable<void> stop(steady_clock::time_point until) {
+    co_await sweeping.stop(until);
+    co_await bell.stop(until);
     co_await watching.stop(until);
     for (const auto& entry : lanes) co_await entry.second->stop(until);
     lanes.clear();
@@ -54,14 +77,21 @@ struct dispatcher::impl {
   parts with;
   storage::dispatcher_id by;
   std::map<std::string, std::unique_ptr<lane>, std::less<>> lanes;
-  async::worker watching;
+  doorbell bell;
+  async::worker watching, sweeping;
 };
 
 dispatcher::dispatcher(boost::asio::any_io_executor executor, parts p)
     : impl_(std::make_shared<impl>(std::move(executor), std::move(p))) {}
 dispatcher::~dispatcher() = default;
 
-void dispatcher::start() { impl_->watching.start(); }
+void dispatcher::start() {
+  impl_->watching.start();
+  impl_->sweeping.start();
+  impl_->bell.start();
+}
+
+void dispatcher::told(const std::set<std::string, std::less<>>& destinations) { impl_->bell.ring(destinations); }
 
 awaitable<void> dispatcher::stop(steady_clock::time_point until) {
   const auto self = impl_;

@@ -1,8 +1,9 @@
 #include "lane.hpp"
 
-#include "recibo/evidence/case_view.hpp"
-#include "recibo/notify/message.hpp"
 #include "recibo/observe/log.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -16,16 +17,22 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using next = storage::attempt_outcome::next;
 
-constexpr milliseconds round_every = 200ms, look_every = 1s, sweep_every = 10s, database_limit = 5s;
+// Rounds come when there is a reason; in between a lane looks for what it was not told.
+constexpr milliseconds round_every = 1s, look_every = 1s, sweep_every = 10s, database_limit = 5s;
 // Attempts that are answered by a pause come again as soon as it ends.
 constexpr auto after_pause = 1s;
 // What was given back is not claimed again at once: whatever was in the way is hardly gone.
 constexpr auto after_return = 1s;
-// An answer beyond it is cut: only its status counts.
-constexpr std::size_t answer_most = 4 << 10;
+// The database's clock began to count a little later than ours.
+constexpr auto due_margin = 20ms;
+// What is put off and not remembered here is found by looking.
+constexpr std::size_t due_most = 10'000;
+// Claimed beyond what is being sent, so that nobody waits for the database; it is a fraction of a second's work.
+constexpr int ahead_most = 256;
 
-// A fact may be committed that much later than others that were made at its time; the sweep finds what was later still.
-constexpr auto due_margin = 60s;
+// A fact may be committed that much later than others that were made at its time. Usually it is looked for from the narrow bound
+// on, once a second from the wide one, and the sweep finds what was later still.
+constexpr auto narrow_margin = 2s, wide_margin = 60s;
 
 sys_micros oldest(const std::vector<storage::claimed_notification>& all) {
   return std::min_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.due_at < b.due_at; })->due_at;
@@ -53,36 +60,47 @@ lane::lane(boost::asio::any_io_executor executor, dispatcher::parts p, storage::
       name_(std::move(name)),
       tasks_(executor),
       worker_(executor, "notifications", round_every, [this] { return round(); }),
-      random_(std::random_device{}()) {}
+      random_(std::random_device{}()),
+      http_(make_http_carrier(parts_.client)),
+      nats_(make_nats_carrier(executor, parts_.settings)),
+      due_timer_(executor) {}
 
 awaitable<void> lane::stop(time_point until) {
   stopping_ = true;
+  due_timer_.cancel();
   co_await worker_.stop(until);
+  give_back_ready();
   const bool gone = co_await tasks_.wait_empty(until);
   if (!gone) {
+    nats_->stop();
     tasks_.emit(boost::asio::cancellation_type::terminal);
     const time_point ever = time_point::max();
     co_await tasks_.wait_empty(ever);
   }
-  const bool recorded = co_await settle();
-  if (!recorded) log::warn("outcomes of notifications are left to their leases", {{"destination", name_}});
+  nats_->stop();
+  give_back_ready();
+  co_await exchange(parts_.settings.get(), false);
+  if (!done_.empty()) log::warn("outcomes of notifications are left to their leases", {{"destination", name_}});
 }
 
 awaitable<bool> lane::round() {
-  const bool settled = co_await settle();
-  if (!settled) co_return false;
   const auto settings = parts_.settings.get();
   const auto to = settings->destinations.find(name_);
-  if (stopping_ || to == settings->destinations.end()) co_return false;
-  const auto now = steady_clock::now();
-  if (in_flight_ > 0 && now - beat_ > settings->outbox.lease / 3) {
-    beat_ = now;
-    const auto lease = lease_for(*settings, to->second);
-    co_await storage::extend_leases(parts_.pool, name_, by_, lease, now + database_limit);
+  const bool heeded = co_await heed_trouble();
+  bool open = heeded && !stopping_ && to != settings->destinations.end();
+  if (open) {
+    co_await extend(*settings, to->second);
+    open = co_await look(to->second);
   }
-  const bool open = co_await look(to->second);
-  if (!open) co_return false;
-  co_return co_await claim(settings);
+  if (!open) give_back_ready();
+  co_return co_await exchange(settings, open);
+}
+
+awaitable<void> lane::extend(const config::settings& settings, const config::destination& to) {
+  const auto now = steady_clock::now();
+  if ((senders_ == 0 && ready_.empty()) || now - beat_ <= settings.outbox.lease / 3) co_return;
+  beat_ = now;
+  co_await storage::extend_leases(parts_.pool, name_, by_, lease_for(settings, to), now + database_limit);
 }
 
 // Whether something may be sent.
@@ -101,81 +119,92 @@ awaitable<bool> lane::look(const config::destination& to) {
     co_await storage::release_held(parts_.pool, name_, to.on_dead == config::on_dead::hold, now + database_limit);
   }
   if (row_.paused_at) co_return false;
-  co_return row_.breaker == "closed" || (row_.retry_due && in_flight_ == 0);
+  co_return row_.breaker == "closed" || (row_.retry_due && senders_ == 0 && ready_.empty());
 }
 
-awaitable<bool> lane::claim(settings_ptr settings) {
-  const config::destination& to = settings->destinations.find(name_)->second;
+// From where on it is looked for what is due: keeps the look out of what is dead in the index (decision 6).
+std::optional<sys_micros> lane::lower_bound(time_point now) {
+  if (!due_since_) return std::nullopt;
+  const bool back = now - looked_back_ > look_every;
+  if (back) looked_back_ = now;
+  return *due_since_ - (back ? wide_margin : narrow_margin);
+}
+
+awaitable<std::optional<storage::claim_query>> lane::next_claim(const config::settings& settings, const config::destination& to) {
   storage::claim_query what;
-  what.destination = name_;
-  what.limit = to.concurrency - in_flight_;
-  what.by = by_;
+  what.limit = to.concurrency + ahead_ - senders_ - static_cast<int>(ready_.size());
   what.hold = to.on_dead == config::on_dead::hold;
-  what.due_since = due_since_;
-  what.lease = lease_for(*settings, to);
-  const auto until = steady_clock::now() + database_limit;
+  what.lease = lease_for(settings, to);
   probing_ = row_.breaker != "closed";
   if (probing_) {
-    const auto mine = co_await storage::take_probe(parts_.pool, name_, what.lease, until);
-    if (!mine || !*mine) co_return false;
+    const auto mine = co_await storage::take_probe(parts_.pool, name_, what.lease, steady_clock::now() + database_limit);
+    if (!mine || !*mine) co_return std::nullopt;
     what.limit = 1;
   }
-  if (what.limit <= 0) co_return false;
-  const int wanted = what.limit;
-  auto claimed = co_await storage::claim_notifications(parts_.pool, std::move(what), until);
-  if (!claimed) {
-    log::warn("notifications could not be claimed", {{"destination", name_}, {"code", code_word(claimed.error().code)}});
-    co_return false;
-  }
-  const bool more = static_cast<int>(claimed->size()) == wanted && !probing_;
-  if (claimed->empty()) co_return false;
-  if (more) due_since_ = oldest(*claimed) - due_margin;
-  if (in_flight_ == 0) beat_ = steady_clock::now();
-  auto parcels = co_await pack(settings, std::move(*claimed));
-  for (auto& one : parcels) {
-    ++in_flight_;
-    tasks_.spawn("notification", deliver(settings, std::move(one)));
-  }
-  co_return more&& in_flight_ < to.concurrency;
+  if (what.limit <= 0) co_return std::nullopt;
+  what.due_since = lower_bound(steady_clock::now());
+  co_return what;
 }
 
-// Reads the operations of all at once. What cannot be packed goes back.
-awaitable<std::vector<lane::parcel>> lane::pack(settings_ptr settings, std::vector<storage::claimed_notification> claimed) {
-  std::vector<parcel> out;
-  std::vector<operation_id> ids;
-  for (const auto& one : claimed) ids.push_back(one.operation);
-  const auto until = steady_clock::now() + database_limit;
-  auto operations = co_await storage::find_operations(parts_.pool, ids, until);
-  for (auto& one : claimed) {
-    storage::operation_view* o = nullptr;
-    if (operations) {
-      const auto found =
-          std::find_if(operations->begin(), operations->end(), [&](const auto& x) { return x.id == one.operation; });
-      if (found != operations->end()) o = &*found;
-    }
-    evidence::workflow_ptr table;
-    if (o != nullptr) {
-      auto read = co_await workflows_.get(parts_.pool, settings, o->workflow, until);
-      if (read) table = std::move(*read);
-    }
-    if (!table) {
-      give_back(one);
-      continue;
-    }
-    auto then = *o;
-    put_back(then, one, *table);
-    auto body = body_of(one, then, {*table, *settings});
-    out.push_back({std::move(one), std::move(body)});
+awaitable<bool> lane::exchange(settings_ptr settings, bool claims) {
+  std::optional<storage::claim_query> what;
+  const auto to = settings->destinations.find(name_);
+  if (claims) what = co_await next_claim(*settings, to->second);
+  if (done_.empty() && !what) co_return false;
+  // A copy stays until it is on record.
+  auto batch = std::exchange(done_, {});
+  auto claimed = co_await storage::exchange_outbox(parts_.pool, name_, by_, batch, what, steady_clock::now() + database_limit);
+  if (!claimed) {
+    log::warn("the outbox could not be read or written", {{"destination", name_}, {"code", code_word(claimed.error().code)}});
+    done_.insert(done_.begin(), std::make_move_iterator(batch.begin()), std::make_move_iterator(batch.end()));
+    co_return false;
   }
-  co_return out;
+  for (const auto& one : batch)
+    if (one.wait > milliseconds(0)) wake_after(one.wait);
+  if (!what || claimed->empty()) co_return false;
+  const bool more = static_cast<int>(claimed->size()) == what->limit && !probing_;
+  if (more) {
+    due_since_ = oldest(*claimed);
+    ahead_ = std::min(ahead_most, std::max(to->second.concurrency, ahead_ * 2));
+  }
+  if (senders_ == 0 && ready_.empty()) beat_ = steady_clock::now();
+  co_await pack(settings, std::move(*claimed));
+  start_senders(probing_ ? 1 : to->second.concurrency);
+  co_return more&& static_cast<int>(ready_.size()) < ahead_;
+}
+
+void lane::start_senders(int concurrency) {
+  const int wanted = std::min(concurrency, senders_ + static_cast<int>(ready_.size()));
+  while (senders_ < wanted) {
+    ++senders_;
+    tasks_.spawn("notification", send_what_is_ready());
+  }
+}
+
+awaitable<void> lane::send_what_is_ready() {
+  struct seat {
+    lane& in;
+    ~seat() {
+      --in.senders_;
+      in.worker_.wake();
+    }
+  };
+  const seat mine{*this};
+  while (!ready_.empty() && !stopping_) {
+    parcel one = std::move(ready_.front());
+    ready_.pop_front();
+    auto sending = deliver(std::move(one));
+    co_await std::move(sending);
+  }
 }
 
 // Ends an attempt, however it ends: what was cut off by a stop goes back.
-class lane::sending {
+class lane::attempt_in_hand {
  public:
-  sending(lane& in, const storage::claimed_notification& what) : in_(in), what_(what) {}
-  ~sending() {
-    --in_.in_flight_;
+  attempt_in_hand(lane& in, const storage::claimed_notification& what) : in_(in), what_(what) {}
+  attempt_in_hand(const attempt_in_hand&) = delete;
+  attempt_in_hand& operator=(const attempt_in_hand&) = delete;
+  ~attempt_in_hand() {
     if (!ended_) in_.give_back(what_);
     in_.worker_.wake();
   }
@@ -190,42 +219,21 @@ class lane::sending {
   bool ended_ = false;
 };
 
-awaitable<void> lane::deliver(settings_ptr settings, parcel one) {
-  sending attempt(*this, one.what);
-  const config::destination& to = settings->destinations.find(name_)->second;
-  auto outcome = outcome_for(one.what);
+awaitable<void> lane::deliver(parcel one) {
+  const auto what = one.what;
+  attempt_in_hand attempt(*this, what);
+  const auto settings = parts_.settings.get();
+  const auto found = settings->destinations.find(name_);
+  if (found == settings->destinations.end()) co_return;
+  const config::destination& to = found->second;
+  auto outcome = outcome_for(what);
   const auto began = steady_clock::now();
-  judgement judged;
-  auto headers = headers_of(one.what, one.body, to.keys, recibo::now());
-  if (headers) {
-    http::outbound_request request;
-    request.method = "POST";
-    request.url = to.parsed_url;
-    request.headers = std::move(*headers);
-    request.body = std::move(one.body);
-    // It is at-least-once anyway, and carries its ID.
-    request.repeatable = true;
-    http::outbound_rules rules;
-    rules.timeout = to.timeout;
-    rules.connect_timeout = std::min<milliseconds>(rules.connect_timeout, to.timeout);
-    rules.body_limit = answer_most;
-    rules.cut_body = true;
-    rules.plain_http = !to.parsed_url.tls;
-    rules.allow = to.allow_networks;
-    auto pending = parts_.client.send(std::move(request), std::move(rules));
-    const auto answer = co_await std::move(pending);
-    if (answer) {
-      outcome.answer_status = answer->status;
-      judged = judge(answer->status, http::find_header(answer->headers, "Retry-After").value_or(""), recibo::now());
-      if (judged.what != verdict::delivered) outcome.excerpt = excerpt_of(answer->body);
-    } else {
-      if (stopping_) co_return;  // cut off by the drain: it goes back
-      judged = judge(answer.error());
-      outcome.excerpt = excerpt_of(answer.error().detail);
-    }
-  } else {
-    judged = {verdict::again, "no_valid_secret", false, {}};
-  }
+  auto sending = carrier_for(to).send(to, std::move(one));
+  auto came = co_await std::move(sending);
+  const auto& judged = came.judged;
+  if (stopping_ && !came.answer_status && judged.what == verdict::again) co_return;  // cut off by the drain: it goes back
+  outcome.answer_status = came.answer_status;
+  outcome.excerpt = std::move(came.excerpt);
   outcome.duration = std::chrono::duration_cast<milliseconds>(steady_clock::now() - began);
   outcome.reason = judged.reason;
   outcome.theirs = judged.theirs;
@@ -238,9 +246,10 @@ awaitable<void> lane::deliver(settings_ptr settings, parcel one) {
       stopped_for_ = judged.reason;
       break;
     case verdict::again: {
-      const auto wait = next_wait(to.retry, one.what.attempts - one.what.attempts_before, judged, random());
+      const auto wait = next_wait(to.retry, what.attempts - what.attempts_before, judged, random());
       outcome.what = wait ? next::retry : next::dead;
       outcome.wait = wait.value_or(milliseconds(0));
+      heed_wish(came, to);
       break;
     }
   }
@@ -248,6 +257,8 @@ awaitable<void> lane::deliver(settings_ptr settings, parcel one) {
   const bool passed = judged.what == verdict::delivered || judged.what == verdict::never;
   attempt.end(std::move(outcome), passed);
 }
+
+carrier& lane::carrier_for(const config::destination& to) { return to.nats ? *nats_ : *http_; }
 
 void lane::give_back(const storage::claimed_notification& one) {
   auto outcome = outcome_for(one);
@@ -257,8 +268,16 @@ void lane::give_back(const storage::claimed_notification& one) {
   done_.push_back(std::move(outcome));
 }
 
+void lane::give_back_ready() {
+  for (const auto& one : ready_) give_back(one.what);
+  ready_.clear();
+  ahead_ = 0;
+}
+
 void lane::take(storage::attempt_outcome outcome, bool passed) {
   recent_.add(passed, steady_clock::now());
+  (passed ? any_passed_ : any_failed_) = true;
+  if (!passed) ahead_ = 0;
   if (probing_) probed_ = passed;
   parts_.counts.attempt(name_, outcome.reason);
   if (outcome.what == next::delivered || outcome.what == next::dead) parts_.counts.settled(name_, outcome.attempt);
@@ -270,50 +289,23 @@ void lane::take(storage::attempt_outcome outcome, bool passed) {
   done_.push_back(std::move(outcome));
 }
 
-awaitable<bool> lane::settle() {
-  if (!done_.empty()) {
-    // A copy stays until it is on record.
-    auto batch = std::exchange(done_, {});
-    const auto recorded = co_await storage::record_attempts(parts_.pool, name_, by_, batch, steady_clock::now() + database_limit);
-    if (!recorded) {
-      log::warn("outcomes of notifications could not be recorded",
-                {{"destination", name_}, {"code", code_word(recorded.error().code)}});
-      done_.insert(done_.begin(), std::make_move_iterator(batch.begin()), std::make_move_iterator(batch.end()));
-      co_return false;
-    }
-  }
-  co_await heed_trouble();
-  co_return true;
+void lane::wake_after(milliseconds wait) {
+  if (due_.size() >= due_most) return;
+  const auto at = steady_clock::now() + wait + due_margin;
+  const bool first = due_.empty() || at < due_.top();
+  due_.push(at);
+  if (first) arm_due();
 }
 
-// What the outcomes say about the destination as a whole.
-awaitable<void> lane::heed_trouble() {
-  const auto now = steady_clock::now();
-  if (!stopped_for_.empty()) {
-    const auto paused =
-        co_await storage::pause_destination(parts_.pool, name_, "recibo", std::string(stopped_for_), now + database_limit);
-    if (!paused) co_return;
-    if (*paused) log::error("a destination is paused: it needs a person", {{"destination", name_}, {"reason", stopped_for_}});
-    stopped_for_ = {};
-    looked_ = {};
-  }
-  if (probed_) {
-    const bool passed = *std::exchange(probed_, std::nullopt);
-    probing_ = false;
-    recent_.clear();
-    if (passed) {
-      co_await storage::close_breaker(parts_.pool, name_, now + database_limit);
-      log::info("a breaker closed", {{"destination", name_}});
-    } else {
-      co_await storage::open_breaker(parts_.pool, name_, breaker_wait(row_.openings + 1, random()), now + database_limit);
-    }
-    looked_ = {};
-  } else if (row_.breaker == "closed" && recent_.out_of_order(now)) {
-    recent_.clear();
-    co_await storage::open_breaker(parts_.pool, name_, breaker_wait(1, random()), now + database_limit);
-    log::warn("a breaker opened", {{"destination", name_}});
-    looked_ = {};
-  }
+void lane::arm_due() {
+  due_timer_.expires_at(due_.top());
+  due_timer_.async_wait([this](boost::system::error_code cancelled) {
+    if (cancelled || stopping_) return;
+    const auto now = steady_clock::now();
+    while (!due_.empty() && due_.top() <= now) due_.pop();
+    worker_.wake();
+    if (!due_.empty()) arm_due();
+  });
 }
 
 }  // namespace recibo::notify

@@ -2,6 +2,8 @@
 // up no other (R21). Private to notify/.
 #pragma once
 
+#include "carrier.hpp"
+
 #include "recibo/async/task_group.hpp"
 #include "recibo/async/worker.hpp"
 #include "recibo/config/settings.hpp"
@@ -12,10 +14,14 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <random>
 #include <string>
 #include <vector>
@@ -32,27 +38,38 @@ class lane {
 
   const std::string& name() const noexcept { return name_; }
   void start() { worker_.start(); }
+  // There may be something to send.
+  void wake() { worker_.wake(); }
   boost::asio::awaitable<void> stop(time_point until);
 
  private:
-  // One that was claimed, ready to go.
-  struct parcel {
-    storage::claimed_notification what;
-    std::string body;
-  };
-  class sending;
+  class attempt_in_hand;
   using settings_ptr = std::shared_ptr<const config::settings>;
 
   boost::asio::awaitable<bool> round();
-  // Records what has come back. False: the database did not take it, and it is tried again.
-  boost::asio::awaitable<bool> settle();
-  boost::asio::awaitable<void> heed_trouble();
+  // What the outcomes say about the destination as a whole. False: the database did not take it, and nothing is sent meanwhile.
+  boost::asio::awaitable<bool> heed_trouble();
+  boost::asio::awaitable<bool> heed_breaker(time_point now);
   boost::asio::awaitable<bool> look(const config::destination& to);
-  boost::asio::awaitable<bool> claim(settings_ptr settings);
-  boost::asio::awaitable<std::vector<parcel>> pack(settings_ptr settings, std::vector<storage::claimed_notification> claimed);
-  boost::asio::awaitable<void> deliver(settings_ptr settings, parcel one);
+  boost::asio::awaitable<void> extend(const config::settings& settings, const config::destination& to);
+  // Records what has come back, and with `claims` takes what is due. Whether there is more to take at once.
+  boost::asio::awaitable<bool> exchange(settings_ptr settings, bool claims);
+  boost::asio::awaitable<std::optional<storage::claim_query>> next_claim(const config::settings& settings,
+                                                                         const config::destination& to);
+  boost::asio::awaitable<void> pack(settings_ptr settings, std::vector<storage::claimed_notification> claimed);
+  void start_senders(int concurrency);
+  boost::asio::awaitable<void> send_what_is_ready();
+  boost::asio::awaitable<void> deliver(parcel one);
+  std::optional<sys_micros> lower_bound(time_point now);
   void give_back(const storage::claimed_notification& one);
+  void give_back_ready();
   void take(storage::attempt_outcome outcome, bool passed);
+  // Retry-After speaks for whoever answers: the other notifications leave it alone too (S37).
+  void heed_wish(const sent& came, const config::destination& to);
+  // Wakes the lane when what was put off is due.
+  void wake_after(std::chrono::milliseconds wait);
+  void arm_due();
+  carrier& carrier_for(const config::destination& to);
   double random() { return std::uniform_real_distribution<double>(0, 1)(random_); }
 
   const dispatcher::parts parts_;
@@ -63,19 +80,29 @@ class lane {
   evidence::workflow_library workflows_;
   std::minstd_rand random_;
 
-  int in_flight_ = 0;
+  std::unique_ptr<carrier> http_, nats_;
+  // Claimed and packed; senders take from its front.
+  std::deque<parcel> ready_;
+  // Senders that run, each with one attempt in hand; and how many more than that are claimed ahead, while all goes well.
+  int senders_ = 0, ahead_ = 0;
   bool stopping_ = false;
   std::vector<storage::attempt_outcome> done_;
   recent_attempts recent_;
+  // Since the last look at it: an attempt was taken; one failed.
+  bool any_passed_ = false, any_failed_ = false;
   storage::destination_row row_;
-  time_point looked_{}, beat_{}, swept_{};
+  time_point looked_{}, beat_{}, swept_{}, looked_back_{};
   // While there is more than can be sent at once: what was due before it has been claimed.
   std::optional<sys_micros> due_since_;
   // A probe is out: its outcome decides about the breaker.
   bool probing_ = false;
   std::optional<bool> probed_;
-  // What an answer said that stops the whole destination.
+  // What an answer said that stops the whole destination; or until when it asked to be left alone.
   std::string_view stopped_for_;
+  time_point asked_until_{};
+  // When attempts that were put off are due, the next one first.
+  std::priority_queue<time_point, std::vector<time_point>, std::greater<>> due_;
+  boost::asio::steady_timer due_timer_;
 };
 
 }  // namespace recibo::notify

@@ -2,16 +2,12 @@
 
 #include "recibo/core/digest.hpp"
 #include "recibo/core/json_writer.hpp"
+#include "recibo/core/url.hpp"
 #include "recibo/verify/keyed_hash.hpp"
 
 #include <chrono>
 
 namespace recibo::notify {
-namespace {
-
-constexpr std::size_t excerpt_most = 200;
-
-}  // namespace
 
 void put_back(storage::operation_view& o, const storage::claimed_notification& to, const transition::workflow& table) {
   o.state = to.state.empty() ? table.initial() : to.state;
@@ -55,23 +51,39 @@ result<http::header_list> headers_of(const storage::claimed_notification& n, std
     if (!signatures.empty()) signatures += ' ';
     signatures += "v1," + to_base64(verify::keyed_hash(verify::hash_name::sha256, one.key.reveal(), message));
   }
-  if (signatures.empty()) return misconfigured("no secret of the destination is valid now");
+  if (signatures.empty() && !keys.secrets.empty()) return misconfigured("no secret of the destination is valid now");
   http::header_list out;
   out.emplace_back("Content-Type", "application/json");
   out.emplace_back("User-Agent", "recibo/" RECIBO_VERSION);
   out.emplace_back("webhook-id", id);
   out.emplace_back("webhook-timestamp", time);
-  out.emplace_back("webhook-signature", std::move(signatures));
+  if (!signatures.empty()) out.emplace_back("webhook-signature", std::move(signatures));
   out.emplace_back("recibo-sequence", std::to_string(n.sequence));
   return out;
 }
 
-std::string excerpt_of(std::string_view answer) {
-  std::string out(answer.substr(0, excerpt_most));
-  for (char& c : out) {
-    if (c < 0x20 || c > 0x7e) c = ' ';
+std::string subject_of(std::string_view pattern, std::string_view type, std::string_view provider, std::string_view request_id) {
+  const auto token = [](std::string_view text) {
+    std::string out;
+    for (const char c : percent_encode(text)) c == '.' ? out += "%2E" : out += c;
+    return out;
+  };
+  std::string out;
+  while (!pattern.empty()) {
+    if (pattern.starts_with("{type}")) {
+      out += type;
+      pattern.remove_prefix(6);
+    } else if (pattern.starts_with("{provider}")) {
+      out += token(provider);
+      pattern.remove_prefix(10);
+    } else if (pattern.starts_with("{request_id}")) {
+      out += token(request_id);
+      pattern.remove_prefix(12);
+    } else {
+      out += pattern.front();
+      pattern.remove_prefix(1);
+    }
   }
-  while (!out.empty() && out.back() == ' ') out.pop_back();
   return out;
 }
 

@@ -129,6 +129,10 @@ asio::awaitable<outcome> connection::run(const pipeline& what, deadline until) {
 
 asio::awaitable<outcome> connection::script(std::string sql, deadline until) { return impl_->s->script(std::move(sql), until); }
 
+asio::awaitable<outcome> connection::listen(std::vector<std::string>& heard, deadline until) {
+  return impl_->s->listen(heard, until);
+}
+
 asio::awaitable<outcome> connection::rollback(deadline until) {
   static const statement undo{"", "ROLLBACK", {}};
   pipeline p;

@@ -83,6 +83,33 @@ asio::awaitable<outcome> session::script(std::string sql, deadline until) {
   co_return out;
 }
 
+asio::awaitable<outcome> session::listen(std::vector<std::string>& heard, deadline until) {
+  begin_run();
+  outcome out;
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  io.arm(until);
+  while (!take_notifications(heard, out)) {
+    const auto woken = co_await io.readable();
+    if (woken == wake::ready) continue;
+    if (woken == wake::cancelled) lose(out, "cancelled", true);
+    break;
+  }
+  io.disarm();
+  running = false;
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  co_return out;
+}
+
+bool session::take_notifications(std::vector<std::string>& heard, outcome& out) {
+  if (!alive(out)) return true;
+  while (PGnotify* one = PQnotifies(pg)) {
+    heard.emplace_back(one->extra);
+    PQfreemem(one);
+  }
+  return !heard.empty();
+}
+
 template <class Take>
 asio::awaitable<void> session::exchange(outcome& out, Take all_taken) {
   for (;;) {

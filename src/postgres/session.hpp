@@ -26,6 +26,8 @@ class session {
   boost::asio::awaitable<outcome> run(const pipeline& what, deadline until);
   // See connection::script.
   boost::asio::awaitable<outcome> script(std::string sql, deadline until);
+  // See connection::listen.
+  boost::asio::awaitable<outcome> listen(std::vector<std::string>& heard, deadline until);
 
   PGconn* pg = nullptr;
   waiter io;
@@ -49,6 +51,8 @@ class session {
   // Takes the results that are there. True: the sync has come, or the session is lost.
   bool take(const pipeline& what, outcome& out);
   bool take_script(outcome& out);
+  // Reads what has come; true: there is something to tell, or the session is lost.
+  bool take_notifications(std::vector<std::string>& heard, outcome& out);
   void take_one(PGresult* r, const pipeline& what, outcome& out);
   void lose(outcome& out, std::string why, bool cancelled = false);
 

@@ -86,6 +86,7 @@ std::int32_t batch::notify(const config::settings& settings, operation_in_hand& 
   for (const auto& [name, destination] : settings.destinations) {
     if (!destination.subscribes(type)) continue;
     writes_.new_notifications.add(make_id<notification_id>(at_), o.row.id, o.row.sequence, name, type, at_);
+    told_.insert(name);
     ++count;
   }
   return count;

@@ -44,6 +44,7 @@ class batch final : public plan {
   void decide(sys_micros at) override;
   void append_writes(storage::checked_pipeline& to) override;
   void committed(observe::metrics* counts) override;
+  const std::set<std::string, std::less<>>& told() const noexcept override { return told_; }
   const std::vector<verdict>& verdicts() const noexcept override { return verdicts_; }
 
  private:
@@ -233,6 +234,7 @@ class batch final : public plan {
   std::optional<std::pair<operation_id, std::int32_t>> review_notified_;
   // Providers whose sequence overruled the table, or was not believed; counted once it is committed.
   std::vector<std::pair<std::string, std::string_view>> sequence_decisions_;
+  std::set<std::string, std::less<>> told_;
   writes writes_;
 };
 

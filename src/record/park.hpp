@@ -29,6 +29,7 @@ class park final : public plan {
   void decide(sys_micros at) override;
   void append_writes(storage::checked_pipeline& to) override;
   void committed(observe::metrics*) override {}
+  const std::set<std::string, std::less<>>& told() const noexcept override { return nobody_; }
   const std::vector<verdict>& verdicts() const noexcept override { return verdicts_; }
 
  private:
@@ -71,6 +72,8 @@ class park final : public plan {
   // Of the replay in hand: nothing will be left of its failed callback.
   bool replay_closes_ = true;
 
+  // What is parked is no news.
+  const std::set<std::string, std::less<>> nobody_;
   std::vector<const work*> works_;
   std::vector<verdict> verdicts_;
   std::vector<wanted> wanted_;  // in the order of the works, and of their parts

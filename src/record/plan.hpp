@@ -8,6 +8,9 @@
 #include "recibo/storage/replays.hpp"
 
 #include <cstddef>
+#include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace recibo::observe {
@@ -61,6 +64,8 @@ class plan {
   virtual void append_writes(storage::checked_pipeline& to) = 0;
   // After the commit. `counts` may be null.
   virtual void committed(observe::metrics* counts) = 0;
+  // The destinations that its notifications are for.
+  virtual const std::set<std::string, std::less<>>& told() const noexcept = 0;
   // One for each piece of work, in the order given.
   virtual const std::vector<verdict>& verdicts() const noexcept = 0;
 };

@@ -36,6 +36,7 @@ struct recorder::impl : std::enable_shared_from_this<recorder::impl> {
         tasks(executor),
         held_wake(executor) {
     shared.metrics = how.metrics;
+    shared.told = how.told;
     shared.wake = [this] { wake_writers(); };
     for (int i = 0; i < how.writers; ++i) writers.push_back(std::make_unique<seat>(executor, how.database_url, shared));
     waiting = std::make_unique<seat>(executor, how.database_url, shared);

@@ -252,6 +252,7 @@ boost::asio::awaitable<writer::end> writer::attempt(std::vector<entry_ptr>& entr
     co_return end::settled;
   }
   b.committed(desk_.metrics);
+  if (desk_.told && !b.told().empty()) desk_.told(b.told());
   const std::chrono::duration<double> took = steady_clock::now() - began;
   if (desk_.metrics) {
     desk_.metrics->record_batch(entries.size());

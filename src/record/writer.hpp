@@ -36,6 +36,8 @@ struct desk {
   double rate = 0;
   // Called when work has come back to the queue.
   std::function<void()> wake;
+  // Called after a commit that holds notifications, with their destinations. May be empty.
+  std::function<void(const std::set<std::string, std::less<>>&)> told;
 
   bool too_many_culprits(steady_time now);
 };

@@ -44,6 +44,14 @@ const statement claim{
     "AND s.sequence <= mine.sequence AND s.item_id IS NULL ORDER BY s.sequence DESC LIMIT 1) last ON true ORDER BY mine.id",
     {oid::text, oid::timestamptz, oid::int8, oid::int8, oid::uuid, oid::boolean}};
 
+// A plan that is made once serves any size of the tables (the recorder's sessions have the same reason): rows by their keys, and
+// what is due in the order of its index, so that a claim reads what it takes and not the whole backlog.
+const statement by_index{
+    "plan_by_index",
+    "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', "
+    "'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
+    {}};
+
 const statement extend{
     "extend_leases",
     "UPDATE recibo.notifications SET lease_until = now() + $2 * interval '1 millisecond' WHERE destination = $3 "
@@ -82,12 +90,15 @@ const statement release{
     {oid::text, oid::boolean}};
 
 const statement select_outbox_operations{
-    "find_operations", "SELECT " + operation_columns + " FROM " + operation_source + "WHERE o.id = ANY($1)", {oid::uuid_array}};
+    "find_operations",
+    "SELECT " + operation_columns_then + " FROM " + operation_source + "WHERE o.id = ANY($1)",
+    {oid::uuid_array}};
 
 const statement select_destination{
     "read_destination",
     "SELECT d.name, d.paused_at, d.breaker_since, d.retry_at, d.paused_by, d.paused_reason, d.breaker, d.openings, "
-    "coalesce(d.retry_at <= now(), false) FROM recibo.destinations d WHERE d.name = $1",
+    "coalesce(d.retry_at <= now(), false), extract(epoch FROM now() - d.failing_since)::int8 FROM recibo.destinations d "
+    "WHERE d.name = $1",
     {oid::text}};
 
 // Several replicas may find out at once: the one that comes first counts.
@@ -117,9 +128,26 @@ const statement pause{
 
 const statement resume{"resume_destination",
                        "UPDATE recibo.destinations SET paused_at = NULL, paused_by = NULL, paused_reason = NULL, "
-                       "breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0 "
+                       "breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0, failing_since = NULL "
                        "WHERE name = $1 AND (paused_at IS NOT NULL OR breaker <> 'closed')",
                        {oid::text}};
+
+const statement begin_failing{"begin_failing",
+                              "INSERT INTO recibo.destinations AS d (name, failing_since) VALUES ($1, now()) "
+                              "ON CONFLICT (name) DO UPDATE SET failing_since = now() WHERE d.failing_since IS NULL",
+                              {oid::text}};
+const statement end_failing{"end_failing",
+                            "UPDATE recibo.destinations SET failing_since = NULL WHERE name = $1 AND failing_since IS NOT NULL",
+                            {oid::text}};
+
+const statement sweep{"sweep_attempts",
+                      "SELECT recibo.sweep_notification_attempts(make_interval(secs => $1::double precision), 5000)",
+                      {oid::int8}};
+
+// It makes nobody wait for a disk, least of all those who commit callbacks: a word that is lost is found by looking.
+const statement no_wait{"no_wait_for_disk", "SELECT set_config('synchronous_commit', 'off', true)", {}};
+const statement ring{"ring_outbox", "SELECT pg_notify('recibo_outbox', $1)", {oid::text}};
+const statement listen{"", "LISTEN recibo_outbox", {}};
 
 std::string or_empty(const postgres::rows& from, int row, int column) {
   return from.text_or_null(row, column).value_or(std::string());
@@ -176,30 +204,7 @@ awaitable<result<bool>> run_and_tell(postgres::pool& pool, const statement& what
   co_return done->answers.front().affected() > 0;
 }
 
-}  // namespace
-
-awaitable<result<std::vector<claimed_notification>>> claim_notifications(postgres::pool& pool, claim_query what, deadline until) {
-  parameters with;
-  with.text(what.destination).time(what.due_since.value_or(sys_micros{})).int8(what.limit).int8(what.lease.count());
-  with.uuid(what.by).boolean(what.hold);
-  const auto done = co_await run_one(pool, claim, std::move(with), until);
-  if (!done) co_return done.error();
-  std::vector<claimed_notification> out;
-  const auto& rows = done->answers.front();
-  out.reserve(static_cast<std::size_t>(rows.size()));
-  for (int i = 0; i < rows.size(); ++i) out.push_back(read_claimed(rows, i));
-  co_return out;
-}
-
-awaitable<result<void>> extend_leases(postgres::pool& pool, std::string destination, dispatcher_id by,
-                                      std::chrono::milliseconds lease, deadline until) {
-  parameters with;
-  with.uuid(by).int8(lease.count()).text(destination);
-  return run_quietly(pool, extend, std::move(with), until);
-}
-
-awaitable<result<void>> record_attempts(postgres::pool& pool, std::string destination, dispatcher_id by,
-                                        const std::vector<attempt_outcome>& all, deadline until) {
+void append_outcomes(pipeline& to, const std::string& destination, dispatcher_id by, const std::vector<attempt_outcome>& all) {
   binary_array operations(oid::uuid), sequences(oid::int4), attempts(oid::int4), statuses(oid::text), waits(oid::int8),
       reasons(oid::text), classes(oid::text), sent(oid::boolean);
   binary_array ids(oid::uuid), numbers(oid::int4), durations(oid::int4), answers(oid::int4), outcomes(oid::text),
@@ -227,21 +232,48 @@ awaitable<result<void>> record_attempts(postgres::pool& pool, std::string destin
     outcomes.add(one.reason);
     excerpts.add(one.excerpt.empty() ? std::optional<std::string>() : std::optional(one.excerpt));
   }
-  pipeline work;
   parameters settled;
   settled.text(destination).uuid(by).array(std::move(operations)).array(std::move(sequences)).array(std::move(attempts));
   settled.array(std::move(statuses)).array(std::move(waits)).array(std::move(reasons)).array(std::move(classes));
   settled.array(std::move(sent));
-  work.add(settle, std::move(settled));
+  to.add(settle, std::move(settled));
   if (tried) {
     parameters seen;
     seen.array(std::move(ids)).array(std::move(numbers)).array(std::move(durations)).array(std::move(answers));
     seen.array(std::move(outcomes)).array(std::move(excerpts)).text(destination);
-    work.add(insert_attempts, std::move(seen));
+    to.add(insert_attempts, std::move(seen));
   }
-  const auto done = co_await pool.run(work, until);
-  if (!done.ok()) co_return postgres::to_error(done);
-  co_return result<void>();
+}
+
+}  // namespace
+
+awaitable<result<void>> extend_leases(postgres::pool& pool, std::string destination, dispatcher_id by,
+                                      std::chrono::milliseconds lease, deadline until) {
+  parameters with;
+  with.uuid(by).int8(lease.count()).text(destination);
+  return run_quietly(pool, extend, std::move(with), until);
+}
+
+awaitable<result<std::vector<claimed_notification>>> exchange_outbox(postgres::pool& pool, std::string destination,
+                                                                     dispatcher_id by, const std::vector<attempt_outcome>& done,
+                                                                     std::optional<claim_query> next, deadline until) {
+  pipeline work;
+  work.add(by_index);
+  if (!done.empty()) append_outcomes(work, destination, by, done);
+  if (next) {
+    parameters with;
+    with.text(destination).time(next->due_since.value_or(sys_micros{})).int8(next->limit).int8(next->lease.count());
+    with.uuid(by).boolean(next->hold);
+    work.add(claim, std::move(with));
+  }
+  const auto ran = co_await pool.run(work, until);
+  if (!ran.ok()) co_return postgres::to_error(ran);
+  std::vector<claimed_notification> out;
+  if (!next) co_return out;
+  const auto& rows = ran.answers.back();
+  out.reserve(static_cast<std::size_t>(rows.size()));
+  for (int i = 0; i < rows.size(); ++i) out.push_back(read_claimed(rows, i));
+  co_return out;
 }
 
 awaitable<result<void>> release_held(postgres::pool& pool, std::string destination, bool hold, deadline until) {
@@ -256,10 +288,13 @@ awaitable<result<std::vector<operation_view>>> find_operations(postgres::pool& p
   for (const auto& id : ids) wanted.add(id.binary());
   parameters with;
   with.array(std::move(wanted));
-  auto found = co_await pool.query(select_outbox_operations, std::move(with), until);
-  if (!found) co_return found.error();
+  pipeline work;
+  work.add(by_index).add(select_outbox_operations, std::move(with));
+  const auto ran = co_await pool.run(work, until);
+  if (!ran.ok()) co_return postgres::to_error(ran);
+  const auto& found = ran.answers.back();
   std::vector<operation_view> out;
-  for (int i = 0; i < found->size(); ++i) out.push_back(read_operation_view(*found, i));
+  for (int i = 0; i < found.size(); ++i) out.push_back(read_operation_view(found, i));
   co_return out;
 }
 
@@ -279,6 +314,7 @@ awaitable<result<destination_row>> read_destination(postgres::pool& pool, std::s
   out.breaker = found->string(0, 6);
   out.openings = found->int4(0, 7);
   out.retry_due = found->boolean(0, 8);
+  if (const auto seconds = found->int8_or_null(0, 9)) out.failing_for = std::chrono::seconds(*seconds);
   co_return out;
 }
 
@@ -310,7 +346,49 @@ awaitable<result<bool>> pause_destination(postgres::pool& pool, std::string name
 awaitable<result<bool>> resume_destination(postgres::pool& pool, std::string name, deadline until) {
   parameters with;
   with.text(name);
-  return run_and_tell(pool, resume, std::move(with), until);
+  pipeline work;
+  work.add(resume, std::move(with));
+  append_ring(work);
+  const auto done = co_await pool.run(work, until);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return done.answers.front().affected() > 0;
+}
+
+awaitable<result<void>> note_failing(postgres::pool& pool, std::string name, bool failing, deadline until) {
+  parameters with;
+  with.text(name);
+  return run_quietly(pool, failing ? begin_failing : end_failing, std::move(with), until);
+}
+
+awaitable<result<std::int64_t>> sweep_attempts(postgres::pool& pool, std::chrono::seconds keep, deadline until) {
+  parameters with;
+  with.int8(keep.count());
+  const auto done = co_await run_one(pool, sweep, std::move(with), until);
+  if (!done) co_return done.error();
+  co_return done->answers.front().int4(0, 0);
+}
+
+awaitable<result<void>> ring_outbox(postgres::pool& pool, std::string word, deadline until) {
+  parameters with;
+  with.text(word);
+  pipeline work;
+  work.add(no_wait).add(ring, std::move(with));
+  const auto done = co_await pool.run(work, until);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return result<void>();
+}
+
+awaitable<bool> listen_to_outbox(postgres::connection& on, deadline until) {
+  pipeline work;
+  work.add(listen);
+  const auto done = co_await on.run(work, until);
+  co_return done.ok();
+}
+
+void append_ring(pipeline& to) {
+  parameters any;
+  any.text("-:*");
+  to.add(ring, std::move(any));
 }
 
 }  // namespace recibo::storage

@@ -20,22 +20,25 @@ const std::string outbox_columns =
     "n.id, o.request_id, n.destination, n.type, n.status, n.sequence::int8, n.attempts::int8, n.created_at, n.next_attempt_at, "
     "n.delivered_at, n.dead_at, n.reason, n.reason_class";
 
-// $1 destination, $2 type, $3 reason, $4 request ID, $5 created after, $6 created before.
+// $1 destination, $2 type, $3 reason, $4 request ID, $5 created after, $6 created before, $7 reason class, $8 dead after, $9 dead
+// before.
 const std::string outbox_filtered =
     "($1 IS NULL OR n.destination = $1) AND ($2 IS NULL OR n.type = $2) AND ($3 IS NULL OR n.reason = $3) "
     "AND ($4 IS NULL OR n.operation = (SELECT x.id FROM recibo.operations x WHERE x.request_id = $4)) "
-    "AND ($5 IS NULL OR n.created_at >= $5) AND ($6 IS NULL OR n.created_at < $6) ";
+    "AND ($5 IS NULL OR n.created_at >= $5) AND ($6 IS NULL OR n.created_at < $6) AND ($7 IS NULL OR n.reason_class = $7) "
+    "AND ($8 IS NULL OR n.dead_at >= $8) AND ($9 IS NULL OR n.dead_at < $9) ";
 // Types of the filter's parameters, and of those that follow it.
 std::vector<std::uint32_t> filter_and(std::initializer_list<std::uint32_t> more) {
-  std::vector<std::uint32_t> out = {oid::text, oid::text, oid::text, oid::text, oid::timestamptz, oid::timestamptz};
+  std::vector<std::uint32_t> out = {oid::text,        oid::text, oid::text,        oid::text,       oid::timestamptz,
+                                    oid::timestamptz, oid::text, oid::timestamptz, oid::timestamptz};
   out.insert(out.end(), more);
   return out;
 }
 
 const std::string list_from = "SELECT " + outbox_columns +
                               " FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation WHERE " +
-                              outbox_filtered + "AND n.id < $7 ";
-const std::string list_order = "ORDER BY n.id DESC LIMIT $8";
+                              outbox_filtered + "AND n.id < $10 ";
+const std::string list_order = "ORDER BY n.id DESC LIMIT $11";
 
 // With the status as a literal, so that the small indexes of what is open serve; delivered ones are found by their ID.
 statement list_of(const char* name, const char* condition) {
@@ -62,10 +65,12 @@ const statement select_actions{"find_notification_actions",
                                "WHERE a.notification = $1 ORDER BY a.action LIMIT 1000",
                                {oid::uuid}};
 
-const statement count_them{
-    "count_dead_notifications",
-    "SELECT count(*) FROM recibo.notifications n WHERE n.status = 'dead' AND n.status IN ('held', 'dead') AND " + outbox_filtered,
-    filter_and({})};
+const std::string dead_ones = "FROM recibo.notifications n WHERE n.status = 'dead' AND n.status IN ('held', 'dead') AND ";
+const statement count_them{"count_dead_notifications", "SELECT count(*) " + dead_ones + outbox_filtered, filter_and({})};
+const statement group_them{"group_dead_notifications",
+                           "SELECT n.destination, coalesce(n.reason, ''), coalesce(n.reason_class, ''), count(*) " + dead_ones +
+                               outbox_filtered + "GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2 LIMIT 1000",
+                           filter_and({})};
 
 // What moves a dead one and puts the action on record; `chosen` says which, $a action, $b actor, $c reason.
 std::string replay_of(const std::string& chosen, const std::string& a, const std::string& b, const std::string& c) {
@@ -84,10 +89,10 @@ std::string replay_of(const std::string& chosen, const std::string& a, const std
 }
 const statement replay_many{
     "replay_dead_notifications",
-    replay_of("SELECT n.operation, n.sequence, n.destination FROM recibo.notifications n WHERE n.status = 'dead' "
-              "AND n.status IN ('held', 'dead') AND " +
-                  outbox_filtered + "ORDER BY n.operation, n.sequence, n.destination LIMIT $10 FOR UPDATE",
-              "$7", "$8", "$9"),
+    replay_of("SELECT n.operation, n.sequence, n.destination " + dead_ones + outbox_filtered +
+                  "AND NOT EXISTS (SELECT FROM recibo.notification_actions a WHERE a.notification = n.id AND a.action = $10) "
+                  "ORDER BY n.operation, n.sequence, n.destination LIMIT $13 FOR UPDATE",
+              "$10", "$11", "$12"),
     filter_and({oid::uuid, oid::text, oid::text, oid::int8})};
 const statement replay_one{
     "replay_notification",
@@ -131,6 +136,7 @@ const statement select_destinations{
 parameters with_filter(const outbox_filter& f) {
   parameters with;
   with.text(f.destination).text(f.type).text(f.reason).text(f.request_id).time(f.created_after).time(f.created_before);
+  with.text(f.reason_class).time(f.dead_after).time(f.dead_before);
   return with;
 }
 
@@ -217,12 +223,22 @@ awaitable<result<std::int64_t>> count_dead(postgres::pool& pool, outbox_filter w
   co_return found->int8(0, 0);
 }
 
+awaitable<result<std::vector<dead_group>>> group_dead(postgres::pool& pool, outbox_filter which, deadline until) {
+  auto found = co_await pool.query(group_them, with_filter(which), until);
+  if (!found) co_return found.error();
+  std::vector<dead_group> out;
+  for (int i = 0; i < found->size(); ++i)
+    out.push_back({found->string(i, 0), found->string(i, 1), found->string(i, 2), found->int8(i, 3)});
+  co_return out;
+}
+
 awaitable<result<std::int64_t>> replay_dead(postgres::pool& pool, outbox_filter which, outbox_action why, int limit,
                                             deadline until) {
   auto with = with_filter(which);
   with.uuid(why.id).text(why.actor).text(why.reason).int8(limit);
   pipeline work;
   work.add(replay_many, std::move(with));
+  append_ring(work);
   auto running = run_counted(pool, std::move(work), until);
   co_return co_await std::move(running);
 }
@@ -232,6 +248,7 @@ awaitable<result<bool>> replay_notification(postgres::pool& pool, notification_i
   with.uuid(id).uuid(why.id).text(why.actor).text(why.reason);
   pipeline work;
   work.add(replay_one, std::move(with));
+  append_ring(work);
   auto running = run_counted(pool, std::move(work), until);
   const auto moved = co_await std::move(running);
   if (!moved) co_return moved.error();
@@ -244,6 +261,7 @@ awaitable<result<bool>> discard_notification(postgres::pool& pool, notification_
   behind.uuid(id);
   pipeline work;
   work.add(discard_one, std::move(with)).add(free_behind, std::move(behind));
+  append_ring(work);
   auto running = run_counted(pool, std::move(work), until);
   const auto moved = co_await std::move(running);
   if (!moved) co_return moved.error();

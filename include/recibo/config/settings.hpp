@@ -246,8 +246,20 @@ enum class on_dead {
   skip,  // goes on
 };
 
+// A stream of NATS JetStream, instead of an endpoint that is posted to (decision 31).
+struct nats_target {
+  // "recibo.{provider}.{type}": each gap becomes one token of the subject.
+  std::string subject;
+  // What the broker asks for: a user and a password, a token, or nothing.
+  std::string user;
+  secret password, token;
+};
+
 struct destination {
   std::string name, url;
+  // Who looks after it; shown with what it did not take.
+  std::string owner;
+  std::optional<nats_target> nats;
   verify::keyring keys;             // of scheme standard-webhooks; `key` holds the bytes to sign with
   std::vector<std::string> events;  // patterns: "*", "operation.*" or exact types
   retry_rule retry;
@@ -256,9 +268,13 @@ struct destination {
   // One attempt may take so long, and so many may be under way at once from one replica.
   std::chrono::milliseconds timeout{15'000};
   int concurrency = 16;
-  // `url` and `allow` as they are used.
+  // Paused when nothing was taken for so long.
+  std::chrono::seconds pause_after{3 * 86400};
+  // `url` and `allow` as they are used. Of NATS: host, port and whether it is TLS.
   http_url parsed_url;
   std::vector<network> allow_networks;
+  // Scheme, host and port: path and query may hold a token.
+  std::string origin() const;
   // Whether a notification of this type goes there.
   bool subscribes(std::string_view type) const noexcept;
 };
@@ -281,6 +297,8 @@ struct settings {
   std::map<std::string, std::shared_ptr<const transition::workflow>, std::less<>> workflows;
   std::map<std::string, destination, std::less<>> destinations;
   std::chrono::seconds retain_payloads{90 * 86400}, retain_deliveries{400 * 86400}, retain_operations{400 * 86400};
+  // Attempts to deliver notifications; what became of each notification stays with it.
+  std::chrono::seconds retain_attempts{90 * 86400};
   std::chrono::milliseconds drain_delay{5'000}, drain_timeout{30'000};
   std::string log_level = "info", log_format = "json";
   std::string otlp;

@@ -51,6 +51,8 @@ struct outbound_rules {
   bool plain_http = false;
   // Networks that may be reached although they are private; see may_reach.
   std::vector<network> allow;
+  // Connections to this host that are kept open after an answer; 0: as many as the client keeps of any.
+  std::size_t keep_idle = 0;
 };
 
 struct outbound_request {
@@ -80,7 +82,7 @@ struct client_options {
   std::map<std::string, ip_endpoint, std::less<>> connect_to;
   // Connections kept open after an answer: for one destination, in all, for how long unused, and for how long at most, so
   // that a destination that moves is followed.
-  std::size_t idle_per_destination = 4, idle_most = 64;
+  std::size_t idle_per_destination = 4, idle_most = 256;
   std::chrono::milliseconds idle_timeout{30'000}, lifetime{300'000};
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "recibo/config/snapshot.hpp"
+#include "recibo/core/secret.hpp"
 #include "recibo/http/client.hpp"
 #include "recibo/postgres/pool.hpp"
 
@@ -13,6 +14,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <string_view>
 
 namespace recibo::notify {
@@ -36,6 +39,8 @@ class dispatcher {
     const config::snapshot& settings;
     postgres::pool& pool;
     http::client& client;
+    // For the session that hears of what other replicas have recorded.
+    secret database_url;
     meter& counts;
     // Whether the schema suits: before that nothing is asked of the database.
     std::function<bool()> ready;
@@ -46,6 +51,8 @@ class dispatcher {
   dispatcher& operator=(const dispatcher&) = delete;
 
   void start();
+  // Notifications to these destinations were committed by this replica: they are looked for now, and other replicas are told.
+  void told(const std::set<std::string, std::less<>>& destinations);
   // Claims nothing more, lets what is being sent finish until then, gives back the rest.
   boost::asio::awaitable<void> stop(std::chrono::steady_clock::time_point until);
 

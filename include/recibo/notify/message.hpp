@@ -21,12 +21,18 @@ std::string body_of(const storage::claimed_notification& n, const storage::opera
 
 // webhook-id, webhook-timestamp, webhook-signature, and recibo-sequence: the operation's own count of facts, by which a
 // consumer drops what is older than what it has. Signed with every secret that is valid at `now`, in their order, so that
-// a rotation has an overlap. Source: Standard Webhooks, "signature scheme".
-// permanent::invalid_configuration   no secret is valid now
+// a rotation has an overlap; not signed where there is no secret. Source: Standard Webhooks, "signature scheme".
+// permanent::invalid_configuration   there are secrets, and none is valid now
 result<http::header_list> headers_of(const storage::claimed_notification& n, std::string_view body, const verify::keyring& keys,
                                      sys_micros now);
 
-// At most 200 characters of an answer, for people: what is not printable ASCII becomes a blank.
+// The subject that a message of NATS goes to: the template with its gaps filled, each with one token of the subject, but for the
+// type, whose dots are meant as such. What has a meaning in subjects is percent-encoded.
+std::string subject_of(std::string_view pattern, std::string_view type, std::string_view provider, std::string_view request_id);
+
+// At most 200 characters of an answer, for people: what is not printable ASCII becomes a blank, and what may be a secret or a
+// card number, or follows a word for one, becomes "(hidden)". An answer may repeat what it was sent, or say more than it should
+// (R29).
 std::string excerpt_of(std::string_view answer);
 
 }  // namespace recibo::notify

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace recibo::postgres {
 
@@ -48,6 +49,10 @@ class connection {
   // Runs several statements of one text, without parameters (simple protocol): for migrations. Outside a transaction block
   // they are all or nothing. `answers` stay empty; `refused` is the first failure.
   boost::asio::awaitable<outcome> script(std::string sql, deadline until);
+
+  // Waits for notifications of the channels that this session listens to (LISTEN, by run()). Appends their payloads to `heard`
+  // when some have come; `ok` without any at the deadline, which ends nothing here. A cancellation loses the session.
+  boost::asio::awaitable<outcome> listen(std::vector<std::string>& heard, deadline until);
 
   // False once the session is lost, while a run is going on, and after a server said that it does not write any more
   // (25006 after a failover): then close this one and open another.

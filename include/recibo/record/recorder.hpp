@@ -8,7 +8,10 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <set>
+#include <string>
 
 namespace recibo::observe {
 class metrics;
@@ -26,6 +29,8 @@ class recorder {
     int queue = 4096;                     // entries
     std::size_t queue_bytes = 64u << 20;  // bytes of the bodies in it
     observe::metrics* metrics = nullptr;  // may be null; must outlive the recorder
+    // Called after a commit that holds notifications, with the names of their destinations; may be empty.
+    std::function<void(const std::set<std::string, std::less<>>&)> told = {};
   };
 
   recorder(boost::asio::any_io_executor executor, options o);

@@ -42,19 +42,13 @@ struct claimed_notification {
 };
 
 struct claim_query {
-  std::string destination;
   int limit = 1;
   std::chrono::milliseconds lease{30'000};
-  dispatcher_id by;
   // What follows a dead one of its operation waits: it is marked `held` instead of being claimed.
   bool hold = true;
   // Rows that were due before it have been seen to: keeps the look out of what is dead in the index (decision 6).
   std::optional<sys_micros> due_since;
 };
-// The first of each operation that is due and that nobody holds, oldest first.
-boost::asio::awaitable<result<std::vector<claimed_notification>>> claim_notifications(postgres::pool& pool, claim_query what,
-                                                                                      postgres::deadline until);
-
 // Longer leases for everything of a destination that `by` holds.
 boost::asio::awaitable<result<void>> extend_leases(postgres::pool& pool, std::string destination, dispatcher_id by,
                                                    std::chrono::milliseconds lease, postgres::deadline until);
@@ -78,15 +72,20 @@ struct attempt_outcome {
   std::chrono::milliseconds duration{};
   std::string excerpt;
 };
-// All or nothing. Rows that another dispatcher has claimed since are left alone; the attempt is on record all the same.
-boost::asio::awaitable<result<void>> record_attempts(postgres::pool& pool, std::string destination, dispatcher_id by,
-                                                     const std::vector<attempt_outcome>& all, postgres::deadline until);
+// Records what came back and claims what is due, in one transaction and one round trip: the next of an operation is claimed
+// with the outcome of the one before it. Claimed is the first of each operation that is due and that nobody holds, oldest first.
+// Rows that another dispatcher has claimed since are left alone; the attempt is on record all the same.
+boost::asio::awaitable<result<std::vector<claimed_notification>>> exchange_outbox(postgres::pool& pool, std::string destination,
+                                                                                  dispatcher_id by,
+                                                                                  const std::vector<attempt_outcome>& done,
+                                                                                  std::optional<claim_query> next,
+                                                                                  postgres::deadline until);
 
 // Held notifications that nothing stands before any more become pending. `hold`: dead ones stand before them.
 boost::asio::awaitable<result<void>> release_held(postgres::pool& pool, std::string destination, bool hold,
                                                   postgres::deadline until);
 
-// Operations by their IDs, in any order, without their items.
+// Operations by their IDs, in any order, without their items, their result, and whether they have been notified.
 boost::asio::awaitable<result<std::vector<operation_view>>> find_operations(postgres::pool& pool,
                                                                             const std::vector<operation_id>& ids,
                                                                             postgres::deadline until);
@@ -99,9 +98,14 @@ struct destination_row {
   std::string breaker = "closed";
   int openings = 0;
   bool retry_due = false;  // by the database's clock
+  // How long nothing was taken; nullopt: the last attempt was.
+  std::optional<std::chrono::seconds> failing_for;
 };
 boost::asio::awaitable<result<destination_row>> read_destination(postgres::pool& pool, std::string name,
                                                                  postgres::deadline until);
+
+// The last attempts failed, or one was taken. Changes nothing where that is known.
+boost::asio::awaitable<result<void>> note_failing(postgres::pool& pool, std::string name, bool failing, postgres::deadline until);
 
 // Opens a breaker that is closed or whose probe failed, for `wait`.
 boost::asio::awaitable<result<void>> open_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds wait,
@@ -115,5 +119,17 @@ boost::asio::awaitable<result<bool>> pause_destination(postgres::pool& pool, std
                                                        postgres::deadline until);
 // Closes the breaker too: a person says that it works. Returns whether it was paused.
 boost::asio::awaitable<result<bool>> resume_destination(postgres::pool& pool, std::string name, postgres::deadline until);
+
+// Attempts that are older than `keep`, some thousands at a time. Returns how many have gone.
+boost::asio::awaitable<result<std::int64_t>> sweep_attempts(postgres::pool& pool, std::chrono::seconds keep,
+                                                            postgres::deadline until);
+
+// The replicas tell each other that there is something to deliver. A word is "<who>:<destination>,<destination>", of "*": any;
+// who has sent it knows already. Nothing depends on it: what is not heard is found by looking.
+boost::asio::awaitable<result<void>> ring_outbox(postgres::pool& pool, std::string word, postgres::deadline until);
+// From now on `on` hears it (connection::listen).
+boost::asio::awaitable<bool> listen_to_outbox(postgres::connection& on, postgres::deadline until);
+// For those who make notifications due by hand, in their transaction.
+void append_ring(postgres::pipeline& to);
 
 }  // namespace recibo::storage

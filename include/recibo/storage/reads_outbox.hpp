@@ -46,8 +46,8 @@ struct outbox_details {
 
 // Which notifications; absent: any.
 struct outbox_filter {
-  std::optional<std::string> status, destination, type, reason, request_id;
-  std::optional<sys_micros> created_after, created_before;
+  std::optional<std::string> status, destination, type, reason, reason_class, request_id;
+  std::optional<sys_micros> created_after, created_before, dead_after, dead_before;
 };
 
 struct outbox_query {
@@ -71,8 +71,15 @@ struct outbox_action {
 
 // Dead ones that the filter names (its status is not looked at).
 boost::asio::awaitable<result<std::int64_t>> count_dead(postgres::pool& pool, outbox_filter which, postgres::deadline until);
+// The same by destination and reason, the most first.
+struct dead_group {
+  std::string destination, reason, reason_class;
+  std::int64_t count = 0;
+};
+boost::asio::awaitable<result<std::vector<dead_group>>> group_dead(postgres::pool& pool, outbox_filter which,
+                                                                   postgres::deadline until);
 // Makes up to `limit` of them pending again, the oldest first, and what was held behind them. Returns how many dead ones it
-// moved.
+// moved. In steps with one action each is moved once: what died again meanwhile stays dead.
 boost::asio::awaitable<result<std::int64_t>> replay_dead(postgres::pool& pool, outbox_filter which, outbox_action why, int limit,
                                                          postgres::deadline until);
 // One; false: it is not dead.

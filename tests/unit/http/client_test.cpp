@@ -360,6 +360,31 @@ TEST_F(ClientTest, KeptConnectionsAreBounded) {
   EXPECT_EQ(client_->idle(), 0u);
 }
 
+// Who sends many at once keeps as many.
+TEST_F(ClientTest, ARequestMaySayHowManyAreKept) {
+  auto& server = serve(answering(says("x")));
+  const auto kept_after_three = [&](std::size_t keep) {
+    client_options options;
+    options.idle_per_destination = 1;
+    make(options);
+    auto rules = rules_;
+    rules.keep_idle = keep;
+    int done = 0;
+    for (int i = 0; i < 3; ++i)
+      boost::asio::co_spawn(*context_, client_->send(to(server), rules),
+                            [&](const std::exception_ptr&, const result<outbound_answer>& r) { done += r ? 1 : 0; });
+    context_->restart();
+    const auto until = std::chrono::steady_clock::now() + 20s;
+    while (done < 3 && context_->run_one_until(until) != 0) {
+    }
+    EXPECT_EQ(done, 3);
+    return client_->idle();
+  };
+  EXPECT_EQ(kept_after_three(0), 1u);
+  EXPECT_EQ(kept_after_three(2), 2u);
+  EXPECT_EQ(kept_after_three(8), 3u);
+}
+
 // The rules of the request at hand count, not those under which the connection was made.
 TEST_F(ClientTest, AKeptConnectionIsJudgedAgain) {
   auto& server = serve(answering(says("x")));

@@ -55,11 +55,48 @@ TEST(Headers, WithoutAValidSecretNothingIsSent) {
   EXPECT_EQ(headers.error().code, make_error_code(permanent::invalid_configuration));
 }
 
+TEST(Headers, WithoutASecretTheyAreNotSigned) {
+  const auto headers = headers_of({}, "{}", {}, midday);
+  ASSERT_TRUE(headers);
+  EXPECT_EQ(value_of(*headers, "webhook-signature"), "(none)");
+  EXPECT_NE(value_of(*headers, "webhook-id"), "(none)");
+}
+
+TEST(Subject, FillsItsGaps) {
+  EXPECT_EQ(subject_of("recibo.{provider}.{type}", "operation.completed", "acme", "r"), "recibo.acme.operation.completed");
+  EXPECT_EQ(subject_of("all", "operation.completed", "acme", "r"), "all");
+  EXPECT_EQ(subject_of("r.{request_id}.x", "t", "p", "req-1001"), "r.req-1001.x");
+}
+
+TEST(Subject, ForeignTextStaysOneToken) {
+  EXPECT_EQ(subject_of("r.{request_id}", "t", "p", "a.b*c>d$e\\f:g"), "r.a%2Eb%2Ac%3Ed%24e%5Cf%3Ag");
+  EXPECT_EQ(subject_of("r.{request_id}", "t", "p", "{type}"), "r.%7Btype%7D");
+}
+
 TEST(Excerpt, IsShortAndPrintable) {
   EXPECT_EQ(excerpt_of(""), "");
   EXPECT_EQ(excerpt_of("no such account\n"), "no such account");
   EXPECT_EQ(excerpt_of("a\x1b[31mb\xc3\xa9"), "a [31mb");
   EXPECT_EQ(excerpt_of(std::string(1000, 'x')).size(), 200u);
+}
+
+TEST(Excerpt, HidesWhatMayBeASecret) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"no account 0190b5a2-1c3d-7e4f-8a9b-0c1d2e3f4a5b today", "no account 0190b5a2-1c3d-7e4f-8a9b-0c1d2e3f4a5b today"},
+      {"unknown operation req-1001 of ledger-service-v2.internal", "unknown operation req-1001 of ledger-service-v2.internal"},
+      {"the key MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw is old", "the key (hidden) is old"},
+      {"Authorization: Bearer abc, retry", "Authorization: (hidden) (hidden), retry"},
+      {R"x({"error":"bad","token":"t0p"})x", R"x({"error":"bad","token":"(hidden)"})x"},
+      {"password=hunter2&x=1", "password=(hidden)&x=1"},
+      {"password is wrong", "password is wrong"},
+      {"got eyJhbGciOiJIUzI1NiJ9.e30.abc", "got (hidden).e30.abc"},
+      {"card 4111111111111111 refused", "card (hidden) refused"},
+      {"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4= does not match", "v1,(hidden) does not match"},
+      {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "(hidden)"},
+  };
+  for (const auto& [said, shown] : cases) EXPECT_EQ(excerpt_of(said), shown);
+  // One that the cut would shorten below what is suspicious.
+  EXPECT_EQ(excerpt_of(std::string(190, ' ') + "x MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").find("MfKQ"), std::string::npos);
 }
 
 }  // namespace

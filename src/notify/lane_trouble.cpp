@@ -1,0 +1,119 @@
+// What a lane makes of the answers of its destination as a whole: breaker, pause, and how long nothing was taken; and how it
+// makes a notification of a row.
+#include "lane.hpp"
+
+#include "recibo/notify/message.hpp"
+#include "recibo/observe/log.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace recibo::notify {
+namespace {
+
+using boost::asio::awaitable;
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds trouble_limit{5};
+
+}  // namespace
+
+awaitable<bool> lane::heed_trouble() {
+  const auto now = steady_clock::now();
+  const auto until = now + trouble_limit;
+  // One that was taken ends it, whatever failed beside it.
+  const bool passed = std::exchange(any_passed_, false), failed = std::exchange(any_failed_, false);
+  if ((passed && row_.failing_for) || (failed && !passed && !row_.failing_for)) {
+    const auto noted = co_await storage::note_failing(parts_.pool, name_, !passed, until);
+    if (!noted) co_return false;
+    row_.failing_for = passed ? std::nullopt : std::optional(std::chrono::seconds(0));
+  }
+  const auto settings = parts_.settings.get();
+  const auto to = settings->destinations.find(name_);
+  if (failed && !passed && stopped_for_.empty() && to != settings->destinations.end() && row_.failing_for &&
+      *row_.failing_for >= to->second.pause_after)
+    stopped_for_ = "failing";
+  if (!stopped_for_.empty()) {
+    const auto paused = co_await storage::pause_destination(parts_.pool, name_, "recibo", std::string(stopped_for_), until);
+    if (!paused) co_return false;
+    if (*paused) log::error("a destination is paused: it needs a person", {{"destination", name_}, {"reason", stopped_for_}});
+    stopped_for_ = {};
+    looked_ = {};
+  }
+  auto heeding = heed_breaker(now);
+  co_return co_await std::move(heeding);
+}
+
+void lane::heed_wish(const sent& came, const config::destination& to) {
+  // A resource that is busy (409, 423) speaks for itself alone.
+  const int status = came.answer_status.value_or(0);
+  if (!came.judged.retry_after || (status != 429 && status < 500)) return;
+  asked_until_ = std::max(asked_until_, steady_clock::now() + std::min(*came.judged.retry_after, to.retry.max));
+}
+
+awaitable<bool> lane::heed_breaker(time_point now) {
+  const auto until = now + trouble_limit;
+  // What it asked for counts, where that is longer than what we would wait.
+  const auto asked = std::chrono::duration_cast<std::chrono::milliseconds>(asked_until_ - now);
+  if (probed_) {
+    const bool passed = *probed_;
+    result<void> moved;
+    if (passed) {
+      moved = co_await storage::close_breaker(parts_.pool, name_, until);
+    } else {
+      const auto wait = std::max(asked, breaker_wait(row_.openings + 1, random()));
+      moved = co_await storage::open_breaker(parts_.pool, name_, wait, until);
+    }
+    if (!moved) co_return false;
+    if (passed) log::info("a breaker closed", {{"destination", name_}});
+    probed_.reset();
+    probing_ = false;
+    recent_.clear();
+    looked_ = {};
+  } else if (row_.breaker == "closed" && recent_.out_of_order(now)) {
+    const auto wait = std::max(asked, breaker_wait(1, random()));
+    const auto opened = co_await storage::open_breaker(parts_.pool, name_, wait, until);
+    if (!opened) co_return false;
+    recent_.clear();
+    log::warn("a breaker opened", {{"destination", name_}});
+    looked_ = {};
+  } else if (row_.breaker == "closed" && asked.count() > 0) {
+    const auto opened = co_await storage::open_breaker(parts_.pool, name_, asked, until);
+    if (!opened) co_return false;
+    log::info("a destination asked to be left alone", {{"destination", name_}, {"wait_ms", asked.count()}});
+    looked_ = {};
+  }
+  asked_until_ = {};
+  co_return true;
+}
+
+// Reads the operations of all at once. What cannot be packed goes back.
+awaitable<void> lane::pack(settings_ptr settings, std::vector<storage::claimed_notification> claimed) {
+  std::vector<operation_id> ids;
+  for (const auto& one : claimed) ids.push_back(one.operation);
+  const auto until = steady_clock::now() + trouble_limit;
+  auto operations = co_await storage::find_operations(parts_.pool, ids, until);
+  for (auto& one : claimed) {
+    const storage::operation_view* o = nullptr;
+    if (operations) {
+      const auto found =
+          std::find_if(operations->begin(), operations->end(), [&](const auto& x) { return x.id == one.operation; });
+      if (found != operations->end()) o = &*found;
+    }
+    evidence::workflow_ptr table;
+    if (o != nullptr) {
+      auto read = co_await workflows_.get(parts_.pool, settings, o->workflow, until);
+      if (read) table = std::move(*read);
+    }
+    if (!table) {
+      give_back(one);
+      continue;
+    }
+    auto then = *o;
+    put_back(then, one, *table);
+    auto body = body_of(one, then, {*table, *settings});
+    ready_.push_back({std::move(one), then.provider, then.request_id, std::move(body)});
+  }
+}
+
+}  // namespace recibo::notify
