@@ -3,6 +3,7 @@
 #include "recibo/async/task_group.hpp"
 #include "recibo/observe/log.hpp"
 #include "recibo/postgres/sqlstate.hpp"
+#include "recibo/storage/look_ups.hpp"
 #include "recibo/storage/timers.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -82,9 +83,16 @@ awaitable<void> remind(postgres::pool& pool, const config::snapshot& settings, c
 
 }  // namespace
 
-awaitable<result<std::optional<transition::downtime>>> beat(postgres::pool& pool, postgres::deadline until) {
+awaitable<result<std::optional<transition::downtime>>> beat(postgres::pool& pool, const config::settings& settings,
+                                                            postgres::deadline until) {
+  postgres::binary_array askable(postgres::oid::text), ids(postgres::oid::uuid);
+  for (const auto& [name, of] : settings.providers) {
+    if (!of.status) continue;
+    askable.add(name);
+    ids.add(make_id<storage::catch_up_id>(now()).binary());
+  }
   postgres::parameters with;
-  with.int8(storage::intake_alive_for.count());
+  with.int8(storage::intake_alive_for.count()).array(std::move(askable)).array(std::move(ids));
   postgres::pipeline work;
   work.add(storage::beat_intake, std::move(with));
   const auto done = co_await pool.run(work, until);

@@ -76,16 +76,22 @@ const statement select_due_reviews{
     "WHERE v.status = 'open' AND v.reminded_at IS NULL AND v.due_at <= now() ORDER BY v.due_at LIMIT $1",
     {oid::int8}};
 
-// The row lock makes one replica the one that notes a downtime. Where somebody has just been here, nothing is written.
+// The row lock makes one replica the one that notes a downtime. Where somebody has just been here, nothing is written. Who can be
+// asked is asked about what may have been missed, by the same statement: it cannot be noted and forgotten.
 const statement beat_intake{
     "beat_intake",
     "WITH last AS MATERIALIZED (SELECT i.alive_at FROM recibo.intake i FOR UPDATE), "
     "beat AS (UPDATE recibo.intake i SET alive_at = now() FROM last WHERE last.alive_at IS NULL "
     "OR last.alive_at < now() - interval '1 second' OR last.alive_at > now() + interval '1 second'), "
     "noted AS (INSERT INTO recibo.downtimes (began_at, ended_at) SELECT last.alive_at, now() FROM last "
-    "WHERE last.alive_at < now() - $1 * interval '1 second' ON CONFLICT DO NOTHING RETURNING began_at, ended_at) "
+    "WHERE last.alive_at < now() - $1 * interval '1 second' ON CONFLICT DO NOTHING RETURNING began_at, ended_at), "
+    "asked AS (INSERT INTO recibo.catch_ups AS c (id, provider, started_at, started_by, since, place) "
+    "SELECT a.id, a.provider, now(), 'outage', s.since, (lpad(to_hex((extract(epoch FROM s.since) * 1000)::bigint), 12, '0') || "
+    "repeat('0', 20))::uuid FROM noted, unnest($2, $3) AS a(provider, id), (SELECT now() - interval '30 days' AS since) s "
+    "ON CONFLICT (provider) WHERE listed_at IS NULL DO UPDATE SET place = least(c.place, excluded.place), "
+    "since = least(c.since, excluded.since)) "
     "SELECT noted.began_at, noted.ended_at FROM last LEFT JOIN noted ON true",
-    {oid::int8}};
+    {oid::int8, oid::text_array, oid::uuid_array}};
 
 void append_find_timers(checked_pipeline& to, const std::vector<operation_id>& operations) {
   parameters with;

@@ -338,6 +338,20 @@ test('two replicas: a catch-up asks about every open operation once, and says ho
   await first.stop();
 });
 
+test('after an outage providers are asked what never arrived, without anybody\'s help', async () => {
+  const ids = await Promise.all(Array.from({ length: 5 }, () => accepted()));
+  for (const id of ids) provider.says.set(id, said(id, 'succeeded'));
+  await recibo.sql("UPDATE recibo.intake SET alive_at = now() - interval '3 minutes'");
+  await until('all are healed', async () => {
+    const states = await Promise.all(ids.map(async (id) => (await recibo.get(id)).state));
+    return states.every((state) => state === 'completed');
+  }, { timeout: 60_000 });
+  for (const id of ids) await recibo.expectCounts(id, 1, 1, 0);
+  const runs = await recibo.sql("SELECT provider, count(*)::int AS n FROM recibo.catch_ups WHERE started_by = 'outage' GROUP BY 1");
+  assert.ok(runs.some((r) => r.provider === 'asked'), JSON.stringify(runs));
+  assert.ok(runs.every((r) => r.n === 1), 'once for each provider that can be asked');
+});
+
 test('metrics and logs tell what was asked, and hold no credential', async () => {
   const id = await accepted();
   provider.says.set(id, said(id, 'succeeded'));

@@ -10,9 +10,10 @@
 namespace recibo::process {
 
 // Says that this replica is ready to take callbacks; call it only while that is so, and more often than
-// storage::intake_alive_for. Returns the downtime that it ends, on the one replica that noticed it: look-ups of what the
-// outage swallowed begin there. Errors of the pool.
-boost::asio::awaitable<result<std::optional<transition::downtime>>> beat(postgres::pool& pool, postgres::deadline until);
+// storage::intake_alive_for. Returns the downtime that it ends, on the one replica that noticed it; in the same
+// transaction catch-ups begin for the providers that can be asked (R44). Errors of the pool.
+boost::asio::awaitable<result<std::optional<transition::downtime>>> beat(postgres::pool& pool, const config::settings& settings,
+                                                                         postgres::deadline until);
 
 struct clock_round {
   int fired = 0, reviewed = 0, put_off = 0, reminded = 0;

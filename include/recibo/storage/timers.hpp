@@ -66,7 +66,8 @@ struct resumed_deadlines {
 extern const postgres::statement select_due_timers;
 // $1 rows at most; id, request_id (NULL: it has no operation), kind, owner.
 extern const postgres::statement select_due_reviews;
-// $1 seconds: a sign of life, and, where the last is older than that, the downtime between them; began_at, ended_at (NULL: none).
+// $1 seconds, $2 providers that can be asked, $3 an ID for each: a sign of life, and, where the last is older than that, the
+// downtime between them and a catch-up for each provider (30 days back); began_at, ended_at (NULL: none).
 extern const postgres::statement beat_intake;
 
 }  // namespace recibo::storage
