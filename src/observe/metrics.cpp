@@ -204,8 +204,8 @@ struct metrics::impl {
   // Secrets that the configuration names no longer: a rotation leaves no series behind.
   void forget_secrets(const metric_labels& labels) {
     for (auto& [name, series] : providers) {
-      const auto one =
-          std::find_if(labels.providers.begin(), labels.providers.end(), [&](const auto& p) { return p.name == name; });
+      const auto one = std::find_if(labels.providers.begin(), labels.providers.end(),
+                                    [&wanted = name](const auto& p) { return p.name == wanted; });
       std::erase_if(series.secrets, [&](const auto& gauge) {
         const bool kept = one != labels.providers.end() &&
                           std::find(one->secrets.begin(), one->secrets.end(), gauge.first) != one->secrets.end();

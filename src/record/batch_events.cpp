@@ -209,7 +209,7 @@ void batch::decide_event(const event& e, verdict& v) {
   said.actor = e.actor;
   said.reason = e.reason;
   said.evidence = e.evidence;
-  raise(*o, *e.settings, item, **move, std::move(said));
+  raise(*o, *e.settings, item, **move, said);
   if (changed) correct(*o, std::move(*changed), evidence::edited_intent, e.actor);
   if (item) move_by_items(*o, *e.settings, {e.who, e.actor, std::nullopt});
   remember_key(e.actor, e.idempotency_key, *o, e.fingerprint);
