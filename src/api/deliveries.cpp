@@ -34,6 +34,7 @@ void write_delivery(json_writer& out, const storage::delivery_view& d, bool with
   out.text("content_type", d.content_type).text("stored_with", to_string(d.payload)).end_object();
   out.text("trace_id", d.trace_id);
   if (d.given_up_at) out.time("given_up_at", *d.given_up_at);
+  if (d.look_up) out.text("look_up_id", *d.look_up);
   if (with_items && d.items) out.raw("items", *d.items);
   out.key("_links").begin_object().text("self", path).text("payload", path + "/payload");
   if (d.operation && d.request_id) out.text("operation", evidence::operation_path(*d.request_id));
@@ -128,8 +129,9 @@ schema delivery_schema() {
       or_null("occurred_at", instant()),
       or_null("sequence", integer()),
       or_null("key", about(string(), "The idempotency key for people: its parts joined by \" / \".")),
-      required("secret", about(string(), "Name of the secret that verified it.")),
-      required("peer", string()),
+      required("secret", about(string(), "Name of the secret that verified it; empty for what was fetched.")),
+      required("peer", about(string(), "Address of the sender; of what was fetched, the host that was asked.")),
+      optional("look_up_id", about(text(text_rule::uuid), "The look-up that fetched it: nobody sent it.")),
       required("answer_status", integer()),
       required("body_sha256", about(string(), "Of the raw body, hex.")),
       required("payload",

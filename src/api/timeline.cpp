@@ -75,7 +75,7 @@ schema entry_schema() {
       optional("owner", string()),
       optional("assignee", about(string(), "Of a review: who takes it from then on.")),
       optional("due_at", instant()),
-      optional("look_up_id", text(text_rule::uuid)),
+      optional("look_up_id", about(text(text_rule::uuid), "Of a status_check; of a delivery: the look-up that fetched it.")),
       optional("cause", about(one_of({"request", "hint", "state", "catch_up"}), "Of a status_check: why the provider is asked.")),
       optional("times", about(integer(), "Of a status_check: how often it was asked for before it began.")),
       optional("settled_at", nullable(instant())),

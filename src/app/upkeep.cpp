@@ -111,10 +111,8 @@ boost::asio::awaitable<bool> upkeep::look() {
   parts_.health.saw(std::move(seen));
   // Nothing runs out while no callback could be taken (R44): only a replica that is ready gives a sign of life. Here, where
   // nothing else is waited for that may take longer than it lasts.
-  if (schema_fits_ && parts_.health.reasons().empty()) {
-    const auto settings = parts_.settings.get();
+  if (schema_fits_ && parts_.health.reasons().empty())
     co_await process::beat(parts_.pool, *settings, steady_clock::now() + look_limit);
-  }
   const auto pool = parts_.pool.state();
   parts_.metrics.db_connections("idle", pool.idle);
   parts_.metrics.db_connections("busy", pool.busy);

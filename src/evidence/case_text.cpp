@@ -97,6 +97,7 @@ std::string sentence(const timeline_entry& e) {
       if (!e.provider_event.empty()) out += " '" + shown(e.provider_event) + "'";
       if (!e.key.empty()) out += ", key " + shown(e.key);
       if (!e.secret.empty()) out += ", secret " + shown(e.secret);
+      if (!e.look_up.empty()) out += ", fetched by look-up " + e.look_up;
       if (e.delivery) out += ", " + recibo::to_string(*e.delivery);
       return out;
     }

@@ -75,6 +75,7 @@ void add_fact(std::vector<timeline_entry>& to, const storage::fact_view& f) {
     e.key = key_text(f.key);
     e.provider_event = f.provider_event;
     e.answer_status = f.answer_status;
+    e.look_up = f.look_up;
   }
   if (f.event.empty()) return;
   // A replay is a person's, and what it moved is the provider's.
@@ -218,6 +219,7 @@ void write_timeline_entry(json_writer& out, const timeline_entry& e) {
       out.text_or_null("disposition", e.disposition).text_or_null("secret", e.secret).text_or_null("key", e.key);
       out.text_or_null("event", e.provider_event).number("answer_status", e.answer_status);
       if (e.count > 0) out.number("count", e.count);
+      if (!e.look_up.empty()) out.text("look_up_id", e.look_up);
       break;
     case kind::replay:
       out.text("failed_callback_id", e.failed).text("disposition", e.disposition).text_or_null("secret", e.secret);

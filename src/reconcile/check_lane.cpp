@@ -17,6 +17,8 @@ using next = storage::look_up_outcome::next;
 constexpr milliseconds round_every = 300ms, database_limit = 5s, record_limit = 10s;
 // Beyond its deadline an attempt needs the recorder; then its holder has gone.
 constexpr milliseconds lease_beyond = 20s;
+// Attempts beyond the schedule's: each is one whose holder never settled it.
+constexpr int lost_most = 3;
 // Look-ups of a catch-up that wait at once: what people ask for is not to stand behind all of them.
 constexpr int backlog_most = 1000;
 
@@ -137,7 +139,12 @@ awaitable<void> check_lane::ask(settings_ptr settings, storage::claimed_look_up 
   result<http::outbound_answer> answer = error(permanent::malformed_field);
   const auto began = steady_clock::now();
   judged_attempt judged;
-  if (request) {
+  const bool lost = one.attempts > rule.retry.attempts + lost_most;
+  if (lost) {
+    judged.what = next_step::give_up;
+    judged.reason = lost_attempts;
+    judged.theirs = false;
+  } else if (request) {
     auto pending = parts_.client.send(std::move(*request), status_rules(rule));
     answer = co_await std::move(pending);
     if (!answer && stopping_) co_return;  // cut off by the drain: it goes back
@@ -151,7 +158,7 @@ awaitable<void> check_lane::ask(settings_ptr settings, storage::claimed_look_up 
   outcome.reason = judged.reason;
   if (answer) outcome.answer_status = answer->status;
   parts_.counts.attempt(name_, judged.reason);
-  if (request) co_await heed(judged, probe);
+  if (request && !lost) co_await heed(judged, probe);
 
   std::optional<milliseconds> wait;
   if (judged.what == next_step::again) {
@@ -204,6 +211,7 @@ awaitable<void> check_lane::ask(settings_ptr settings, storage::claimed_look_up 
   attempt.end();
   if (done) co_return;
   // It is asked again: what it said is not known to be recorded, and what it says then counts.
+  outcome.what = next::returned;
   outcome.reason = "not_recorded";
   outcome.wait = 1s;
   co_await settle(std::move(outcome));

@@ -81,10 +81,10 @@ void make_answer(record::callback& c, look_up_id id, std::string_view reference)
   // What it names is another's: it is not to be learned here.
   if (c.named_instead) c.references.clear();
   canonical key;
-  key.add("look-up").add(binary(c.content_digest));
+  key.add("look-up").add(to_hex(binary(c.content_digest)));
   c.key_text = "look-up / " + to_hex(binary(c.content_digest));
   if (!c.understood()) {
-    key.add(id.binary());
+    key.add(to_string(id));
     c.key_text += " / " + to_string(id);
   }
   c.key = key.bytes();
@@ -98,7 +98,7 @@ void make_trouble(record::callback& c, look_up_id id, std::string_view reason, s
   content.add("recibo.look_up.trouble.1").add(reason);
   c.content_digest = sha256(content.bytes());
   canonical key;
-  key.add("look-up").add(binary(c.content_digest)).add(id.binary());
+  key.add("look-up").add(to_hex(binary(c.content_digest))).add(to_string(id));
   c.key = key.bytes();
   c.key_text = "look-up / " + std::string(reason) + " / " + to_string(id);
 }
@@ -106,6 +106,7 @@ void make_trouble(record::callback& c, look_up_id id, std::string_view reason, s
 std::string detail_of(std::string_view reason, int attempts) {
   if (reason == not_found)
     return "look-up: the provider does not know the operation, twice; that is not a failure of the operation";
+  if (reason == lost_attempts) return "look-up: given up, because whoever asked was lost each time";
   if (reason == unauthorized) return "look-up: the provider refuses the credentials that it is asked with";
   if (reason == "redirect") return "look-up: the provider answered with a redirect, which is never followed";
   if (reason == code_word(permanent::answer_too_large)) return "look-up: the provider's answer is larger than status.body allows";

@@ -29,7 +29,9 @@ const statement insert_look_ups{
     "AND l.reference = w.reference AND l.status = 'asking' AND l.lease_until IS NULL AND w.cause = 'request') "
     "INSERT INTO recibo.look_ups AS l (id, operation, provider, reference, cause, asked_by, times, asked_at) "
     "SELECT * FROM wanted ORDER BY operation, reference "
-    "ON CONFLICT (operation, reference) WHERE status = 'queued' DO UPDATE SET times = l.times + excluded.times",
+    "ON CONFLICT (operation, reference) WHERE status = 'queued' DO UPDATE SET times = l.times + excluded.times, "
+    "cause = CASE WHEN l.cause = 'catch_up' THEN excluded.cause ELSE l.cause END, "
+    "asked_by = CASE WHEN l.cause = 'catch_up' THEN excluded.asked_by ELSE l.asked_by END",
     {oid::uuid_array, oid::uuid_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::int4_array,
      oid::timestamptz_array}};
 
@@ -79,7 +81,7 @@ const statement claim_due{
     "AND (l.next_attempt_at IS NULL OR l.next_attempt_at <= now()) AND (l.lease_until IS NULL OR l.lease_until < now()) "
     "AND (l.status = 'asking' OR NOT EXISTS (SELECT FROM recibo.look_ups a WHERE a.operation = l.operation "
     "AND a.reference = l.reference AND a.status = 'asking')) "
-    "ORDER BY l.id LIMIT (SELECT free FROM room) FOR UPDATE OF l SKIP LOCKED), "
+    "ORDER BY l.cause = 'catch_up', l.id LIMIT (SELECT free FROM room) FOR UPDATE OF l SKIP LOCKED), "
     "mine AS (UPDATE recibo.look_ups l SET status = 'asking', lease_until = now() + $3 * interval '1 millisecond', "
     "leased_by = $2, attempts = l.attempts + 1 FROM due WHERE l.id = due.id "
     "RETURNING l.id, l.operation, l.reference, l.cause, l.reason, l.attempts), "

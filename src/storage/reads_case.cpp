@@ -21,7 +21,7 @@ const statement select_facts{
     "t.event, t.from_state, t.to_state, t.item_id, t.actor_kind, t.reason, t.evidence::text, t.result, t.version::int8, "
     "y.kind, y.action, y.amount, y.currency, y.account, y.deadline, w.from_state, w.to_state, w.reason, "
     "ra.review::text, v.kind, ra.action, ra.assignee, ra.resolution, ra.reason, ra.transition::int8, "
-    "rp.failed_callback::text, rp.disposition, rp.key, rp.reason, t.actor "
+    "rp.failed_callback::text, rp.disposition, rp.key, rp.reason, t.actor, d.look_up::text "
     "FROM recibo.audit a "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = a.delivery LIMIT 1) d ON true "
     "LEFT JOIN recibo.transitions t ON t.operation = $1 AND t.sequence = a.sequence "
@@ -115,6 +115,7 @@ fact_view read_fact(const rows& from, int row) {
   f.replay_key = text_or_empty(from, row, 38);
   f.replay_reason = text_or_empty(from, row, 39);
   f.transition_actor = text_or_empty(from, row, 40);
+  f.look_up = text_or_empty(from, row, 41);
   return f;
 }
 

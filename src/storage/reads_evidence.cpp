@@ -23,8 +23,8 @@ const std::string delivery_columns =
     "d.id, d.provider, d.disposition, d.received_at, coalesce(o.request_id, d.request_id), d.operation, d.key, d.event, "
     "d.occurred_at, "
     "d.provider_sequence, d.body_digest, d.payload, p.size, p.content_type, d.secret, d.peer, d.answer_status::int, d.trace_id, "
-    "d.items, (SELECT u.ended_at FROM recibo.unclaimed u WHERE u.delivery = d.id)";
-constexpr int delivery_column_count = 20;
+    "d.items, (SELECT u.ended_at FROM recibo.unclaimed u WHERE u.delivery = d.id), d.look_up::text";
+constexpr int delivery_column_count = 21;
 const std::string delivery_joins =
     " LEFT JOIN recibo.operations o ON o.id = d.operation "
     "LEFT JOIN LATERAL (SELECT octet_length(p.body)::bigint AS size, p.content_type FROM recibo.payloads p WHERE p.id = "
@@ -148,6 +148,7 @@ delivery_view read_delivery(const rows& from, int row) {
   d.trace_id = from.text_or_null(row, 17);
   d.items = from.text_or_null(row, 18);
   d.given_up_at = from.time_or_null(row, 19);
+  d.look_up = from.text_or_null(row, 20);
   return d;
 }
 

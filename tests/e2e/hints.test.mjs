@@ -1,6 +1,7 @@
 // Thin callbacks (`mode: hint`): an ID and no news. Each leads to a durable look-up, coalesced per operation, and what is
 // fetched is what counts (R40).
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { sleep, until } from '../support/cleanup.mjs';
 import { freshId } from '../support/random.mjs';
@@ -141,6 +142,22 @@ test('an identity outside the signature is only looked up: the answer has to be 
   await quiet(other);
   assert.equal((await recibo.get(other)).state, 'accepted');
   await recibo.expectCounts(other, 0, 0, 1);
+});
+
+test('check refuses what a hint could not mean', async () => {
+  const refused = [
+    [{ unmatched: 'register' }, /unmatched: register: a hint says too little to register an operation by/],
+    [{ status: undefined }, /thin: status is required: with mode: hint all news is looked up there/],
+    [{ extract: { reference: '/id', each: '/events' } }, /items and each with mode: hint are not served by this version/],
+    [{ status: { ...recibo.config.providers.thin.status, extract: undefined } }, /status: extract is required: hints bring no news/],
+  ];
+  for (const [change, message] of refused) {
+    const config = structuredClone(recibo.config);
+    config.providers = { thin: JSON.parse(JSON.stringify({ ...config.providers.thin, ...change })) };
+    const done = await recibo.run(['check', '--config', recibo.write(config, join(recibo.folder, 'changed.yaml'))]);
+    assert.equal(done.code, 2, done.stdout + done.stderr);
+    assert.match(done.stdout + done.stderr, message);
+  }
 });
 
 test('killed between the answer to a hint and the look-up: it is made after the restart', async () => {

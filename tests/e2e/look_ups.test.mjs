@@ -94,6 +94,11 @@ test('asked on demand: what the provider says is applied, and kept as evidence',
   const [delivery] = await recibo.deliveries(id);
   assert.deepEqual([delivery.id, delivery.disposition, delivery.peer, delivery.secret], [lookUp.delivery_id, 'applied', '127.0.0.1', '']);
   assert.deepEqual(JSON.parse((await recibo.storedBody(delivery.id)).toString()), said(id, 'succeeded', { code: 'A1' }));
+  const shown = await recibo.api('GET', `/v1/deliveries/${delivery.id}`);
+  assert.deepEqual([shown.json.look_up_id, shown.json.peer, shown.json.disposition], [lookUp.look_up_id, '127.0.0.1', 'applied']);
+  const entry = (await recibo.timeline(id)).find((e) => e.kind === 'delivery');
+  assert.equal(entry.look_up_id, lookUp.look_up_id);
+  assert.match(entry.key, /^look-up \/ [0-9a-f]{64}$/);
   await recibo.expectCounts(id, 1, 1, 0);
   const drawn = await recibo.run(['case', id]);
   assert.match(drawn.stdout, /look-up \(request\) for ops: answered, applied after 1 attempt/);

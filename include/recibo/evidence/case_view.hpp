@@ -84,6 +84,7 @@ struct timeline_entry {
   std::optional<std::int64_t> answer_status;
   std::int64_t count = 0;  // repetitions that have no row of their own
   std::string failed;      // replay: the failed callback
+  std::string look_up;     // delivery: the look-up that fetched it
   // transition
   std::string event, from, to, item_id, actor_kind, reason, evidence, result;
   std::int64_t version = 0;

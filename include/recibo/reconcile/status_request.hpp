@@ -42,6 +42,8 @@ void make_answer(record::callback& c, look_up_id id, std::string_view reference)
 // What is recorded where a look-up is given up: opens a review, with the body as evidence.
 void make_trouble(record::callback& c, look_up_id id, std::string_view reason, std::string body);
 
+// A look-up whose attempts are used up without any of them having ended: whatever it meets, it takes those who ask with it.
+inline constexpr std::string_view lost_attempts = "lost_attempts";
 // For the review: what went wrong, in a sentence.
 std::string detail_of(std::string_view reason, int attempts);
 

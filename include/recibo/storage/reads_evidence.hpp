@@ -34,6 +34,7 @@ struct delivery_view {
   std::optional<std::string> trace_id;
   std::optional<std::string> items;       // what was decided about each item, JSON text
   std::optional<sys_micros> given_up_at;  // it was parked, and no operation came in time
+  std::optional<std::string> look_up;     // it was fetched; then `peer` is the host that was asked
 };
 
 boost::asio::awaitable<result<std::optional<delivery_view>>> find_delivery(postgres::pool& pool, delivery_id id,
@@ -135,7 +136,7 @@ struct fact_view {
   std::optional<delivery_id> delivery;
   // Of the delivery; empty where there is none, or where it has been retired.
   std::optional<sys_micros> received_at;
-  std::string disposition, secret, key, provider_event;
+  std::string disposition, secret, key, provider_event, look_up;
   std::optional<std::int64_t> answer_status;
   // Of the transition; `event` is empty where there is none.
   std::string event, from, to, item_id, actor_kind, reason, evidence, result;
