@@ -187,9 +187,9 @@ boost::asio::awaitable<bool> upkeep::measure() {
   const auto settings = parts_.settings.get();
   const auto asked = co_await storage::oldest_look_ups(parts_.pool, steady_clock::now() + measure_limit);
   if (asked)
-    for (const auto& [provider, of] : settings->providers) {
-      const auto waits = std::find_if(asked->begin(), asked->end(), [&](const auto& one) { return one.first == provider; });
-      if (of.status) parts_.metrics.oldest_age("look_ups:" + provider, waits == asked->end() ? 0.0 : waits->second);
+    for (const auto& of : settings->providers) {
+      const auto waits = std::find_if(asked->begin(), asked->end(), [&](const auto& one) { return one.first == of.first; });
+      if (of.second.status) parts_.metrics.oldest_age("look_ups:" + of.first, waits == asked->end() ? 0.0 : waits->second);
     }
   postgres::binary_array destinations(oid::text);
   for (const auto& [name, to] : settings->destinations) destinations.add(name);

@@ -80,8 +80,8 @@ struct claimed_look_ups {
   std::string breaker = "closed";
   int openings = 0;
 };
-// What is due and nobody holds, catch-ups last and oldest first, within rate, concurrency and breaker. Where the breaker is open and its time has
-// come, one is claimed as a probe: `breaker` is half_open then.
+// What is due and nobody holds, catch-ups last and oldest first, within rate, concurrency and breaker. Where the breaker is open
+// and its time has come, one is claimed as a probe: `breaker` is half_open then.
 boost::asio::awaitable<result<claimed_look_ups>> claim_look_ups(postgres::pool& pool, look_up_claim what,
                                                                 postgres::deadline until);
 
