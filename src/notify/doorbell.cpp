@@ -60,12 +60,12 @@ doorbell::doorbell(boost::asio::any_io_executor executor, secret database_url, p
       heard_(std::move(heard)),
       telling_own_(executor, "wake lanes", ring_idle, [this] { return tell_own(); }),
       telling_others_(executor, "wake other replicas", ring_idle, [this] { return tell_others(); }),
-      listening_(executor, "listen for notifications", listen_again, [this] { return listen(); }) {}
+      listening_(executor) {}
 
 void doorbell::start() {
   telling_own_.start();
   telling_others_.start();
-  listening_.start();
+  listening_.spawn("listen for notifications", keep_listening());
 }
 
 void doorbell::ring(const destination_names& names) {
@@ -81,7 +81,9 @@ awaitable<void> doorbell::stop(time_point until) {
   co_await telling_own_.stop(soon);
   co_await telling_others_.stop(soon);
   // Nothing is lost with a session that only listens.
-  co_await listening_.stop(steady_clock::now());
+  listening_.emit(boost::asio::cancellation_type::terminal);
+  const time_point ever = time_point::max();
+  co_await listening_.wait_empty(ever);
 }
 
 awaitable<void> doorbell::pause(milliseconds how_long) {
@@ -106,14 +108,22 @@ awaitable<bool> doorbell::tell_others() {
   co_return !for_others_.empty();
 }
 
+awaitable<void> doorbell::keep_listening() {
+  while (!stopping_) {
+    co_await listen();
+    if (stopping_) co_return;
+    co_await pause(listen_again);
+  }
+}
+
 // As long as the session lasts.
-awaitable<bool> doorbell::listen() {
-  if (!ready_() || stopping_) co_return false;
+awaitable<void> doorbell::listen() {
+  if (!ready_()) co_return;
   auto opened = co_await postgres::connection::open(executor_, url_, steady_clock::now() + bell_connect_limit);
-  if (!opened) co_return false;
+  if (!opened) co_return;
   const auto session = std::move(*opened);
   const bool listens = co_await storage::listen_to_outbox(*session, steady_clock::now() + bell_limit);
-  if (!listens) co_return false;
+  if (!listens) co_return;
   log::debug("listening for notifications");
   heard_("*");  // what was said before this
   while (!stopping_) {
@@ -121,9 +131,8 @@ awaitable<bool> doorbell::listen() {
     const auto came = co_await session->listen(words, steady_clock::now() + listen_step);
     for (const auto& word : words)
       for (const auto& name : read_word(word, own_)) heard_(name);
-    if (!came.ok()) break;
+    if (!came.ok()) co_return;
   }
-  co_return false;
 }
 
 }  // namespace recibo::notify

@@ -46,7 +46,8 @@ class doorbell {
  private:
   boost::asio::awaitable<bool> tell_own();
   boost::asio::awaitable<bool> tell_others();
-  boost::asio::awaitable<bool> listen();
+  boost::asio::awaitable<void> keep_listening();
+  boost::asio::awaitable<void> listen();
   boost::asio::awaitable<void> pause(std::chrono::milliseconds how_long);
 
   boost::asio::any_io_executor executor_;
@@ -57,7 +58,8 @@ class doorbell {
   const heard_function heard_;
   destination_names for_own_, for_others_;
   bool stopping_ = false;
-  async::worker telling_own_, telling_others_, listening_;
+  async::worker telling_own_, telling_others_;
+  async::task_group listening_;
 };
 
 }  // namespace recibo::notify

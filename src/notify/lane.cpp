@@ -18,7 +18,7 @@ using std::chrono::steady_clock;
 using next = storage::attempt_outcome::next;
 
 // Rounds come when there is a reason; in between a lane looks for what it was not told.
-constexpr milliseconds round_every = 1s, look_every = 1s, sweep_every = 10s, database_limit = 5s;
+constexpr milliseconds round_every = 1s, look_every = 1s, look_in_trouble = 200ms, sweep_every = 10s, database_limit = 5s;
 // Attempts that are answered by a pause come again as soon as it ends.
 constexpr auto after_pause = 1s;
 // What was given back is not claimed again at once: whatever was in the way is hardly gone.
@@ -106,7 +106,7 @@ awaitable<void> lane::extend(const config::settings& settings, const config::des
 // Whether something may be sent.
 awaitable<bool> lane::look(const config::destination& to) {
   const auto now = steady_clock::now();
-  if (now - looked_ > look_every || row_.breaker != "closed") {
+  if (now - looked_ > (row_.breaker == "closed" ? look_every : look_in_trouble)) {
     auto seen = co_await storage::read_destination(parts_.pool, name_, now + database_limit);
     if (!seen) co_return false;
     row_ = std::move(*seen);
@@ -299,8 +299,8 @@ void lane::wake_after(milliseconds wait) {
 
 void lane::arm_due() {
   due_timer_.expires_at(due_.top());
-  due_timer_.async_wait([this](boost::system::error_code cancelled) {
-    if (cancelled || stopping_) return;
+  due_timer_.async_wait([this, alive = std::weak_ptr(alive_)](boost::system::error_code cancelled) {
+    if (cancelled || alive.expired() || stopping_) return;
     const auto now = steady_clock::now();
     while (!due_.empty() && due_.top() <= now) due_.pop();
     worker_.wake();

@@ -103,6 +103,8 @@ class lane {
   // When attempts that were put off are due, the next one first.
   std::priority_queue<time_point, std::vector<time_point>, std::greater<>> due_;
   boost::asio::steady_timer due_timer_;
+  // What a wait that has ended already may look at after we have gone.
+  const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
 }  // namespace recibo::notify
