@@ -15,6 +15,8 @@
 namespace recibo::async {
 namespace {
 
+constexpr std::chrono::milliseconds asked_again_after{100};
+
 void log_failure(std::string_view name, const std::exception_ptr& failure) noexcept {
   if (detail::is_cancellation(failure)) return;
   try {
@@ -69,6 +71,19 @@ boost::asio::awaitable<bool> task_group::wait_empty(std::chrono::steady_clock::t
   co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
   group->waiting.erase(place);
   co_return group->live.empty();
+}
+
+boost::asio::awaitable<void> task_group::end() {
+  // A copy of the pointer, should the group go away meanwhile.
+  const std::shared_ptr<impl> group = impl_;
+  while (!group->live.empty()) {
+    const auto now_live = group->live;
+    for (const auto& signal : now_live) signal->emit(boost::asio::cancellation_type::terminal);
+    boost::asio::steady_timer timer(group->executor, asked_again_after);
+    const auto place = group->waiting.insert(group->waiting.end(), &timer);
+    if (!group->live.empty()) co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    group->waiting.erase(place);
+  }
 }
 
 std::size_t task_group::size() const noexcept { return impl_->live.size(); }

@@ -85,8 +85,7 @@ boost::asio::awaitable<void> worker::stop(std::chrono::steady_clock::time_point 
   self->sleep.cancel();
   if (co_await self->tasks.wait_empty(until)) co_return;
   log::warn("a round of a worker is cut off", {{"worker", self->name}});
-  self->tasks.emit(boost::asio::cancellation_type::terminal);
-  co_await self->tasks.wait_empty(std::chrono::steady_clock::time_point::max());
+  co_await self->tasks.end();
 }
 
 }  // namespace recibo::async

@@ -81,9 +81,7 @@ awaitable<void> doorbell::stop(time_point until) {
   co_await telling_own_.stop(soon);
   co_await telling_others_.stop(soon);
   // Nothing is lost with a session that only listens.
-  listening_.emit(boost::asio::cancellation_type::terminal);
-  const time_point ever = time_point::max();
-  co_await listening_.wait_empty(ever);
+  co_await listening_.end();
 }
 
 awaitable<void> doorbell::pause(milliseconds how_long) {

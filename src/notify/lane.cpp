@@ -73,9 +73,7 @@ awaitable<void> lane::stop(time_point until) {
   const bool gone = co_await tasks_.wait_empty(until);
   if (!gone) {
     nats_->stop();
-    tasks_.emit(boost::asio::cancellation_type::terminal);
-    const time_point ever = time_point::max();
-    co_await tasks_.wait_empty(ever);
+    co_await tasks_.end();
   }
   nats_->stop();
   give_back_ready();

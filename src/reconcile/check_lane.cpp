@@ -73,11 +73,7 @@ awaitable<void> check_lane::stop(time_point until) {
   stopping_ = true;
   co_await worker_.stop(until);
   const bool gone = co_await tasks_.wait_empty(until);
-  if (!gone) {
-    tasks_.emit(boost::asio::cancellation_type::terminal);
-    const time_point ever = time_point::max();
-    co_await tasks_.wait_empty(ever);
-  }
+  if (!gone) co_await tasks_.end();
   for (auto& one : std::exchange(returned_, {})) co_await settle(std::move(one));
 }
 

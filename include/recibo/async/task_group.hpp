@@ -31,6 +31,10 @@ class task_group {
   // True when the group is empty; false when it is not at `until`. Not to be awaited by one of the group.
   boost::asio::awaitable<bool> wait_empty(std::chrono::steady_clock::time_point until);
 
+  // Asks all to stop, and waits until they have. It asks again and again: who is between two waits, where a cancellation does
+  // not throw, may not have heard it. Not to be awaited by one of the group.
+  boost::asio::awaitable<void> end();
+
   std::size_t size() const noexcept;
 
  private:

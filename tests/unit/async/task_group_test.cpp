@@ -5,6 +5,7 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <gmock/gmock.h>
@@ -35,6 +36,31 @@ awaitable<void> throws(boost::asio::io_context& context, std::string what) {
   steady_timer timer(context, 1ms);
   co_await timer.async_wait(use_awaitable);
   throw std::runtime_error(what);
+}
+
+// Does not hear that it is told to stop while it waits for the first time.
+awaitable<void> hears_the_second_word(boost::asio::io_context& context, int& finished) {
+  co_await boost::asio::this_coro::throw_if_cancelled(false);
+  for (int i = 0; i < 2; ++i) {
+    steady_timer timer(context, 1h);
+    co_await timer.async_wait(boost::asio::as_tuple(use_awaitable));
+  }
+  ++finished;
+}
+
+TEST(TaskGroup, TellsAllToStopUntilTheyHave) {
+  boost::asio::io_context context;
+  task_group group(context.get_executor());
+  int finished = 0;
+  group.spawn("attentive", sleeps(context, 1h, finished));
+  group.spawn("hard of hearing", hears_the_second_word(context, finished));
+  const auto body = [&]() -> awaitable<void> {
+    co_await group.end();
+    EXPECT_EQ(group.size(), 0u);
+    EXPECT_EQ(finished, 1);
+    co_await group.end();
+  };
+  run_coro(context, body);
 }
 
 TEST(TaskGroup, WaitsUntilAllHaveFinished) {
