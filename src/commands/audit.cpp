@@ -32,8 +32,8 @@ void print(std::ostream& to, bool json, const evidence::violation& v) {
   }
 }
 
-boost::asio::awaitable<result<evidence::verify_report>> verify(boost::asio::any_io_executor executor, secret url, const audit_wishes& w,
-                                                               std::ostream& out) {
+boost::asio::awaitable<result<evidence::verify_report>> verify(boost::asio::any_io_executor executor, secret url,
+                                                               const audit_wishes& w, std::ostream& out) {
   postgres::session_options how;
   how.statement_timeout = std::chrono::milliseconds(0);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
