@@ -135,7 +135,8 @@ void operation_checker::check_replay(const verify_fact& f) {
   const auto came = transition::parse_disposition(f.disposition);
   if (!word) return tell_at(f, "failed", "the replay has a disposition that is not known");
   // What was partly understood may be replayed for the rest.
-  if (came != transition::disposition::unmapped && came != transition::disposition::unprocessable && f.delivery_items.empty())
+  const bool whole = f.delivery_items.empty() && came != transition::disposition::parked;
+  if (came != transition::disposition::unmapped && came != transition::disposition::unprocessable && whole)
     tell_at(f, "failed", "delivery " + to_string(*f.delivery) + " was replayed and had not failed");
   const bool expired = f.keys_swept_through && !(*f.keys_swept_through < *f.delivery);
   if (transition::claims_key(*word) && f.replay_key_holder != f.delivery && !expired)

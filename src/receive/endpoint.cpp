@@ -266,9 +266,10 @@ std::variant<http::response, signed_handshake, record::work> callbacks::read(htt
   // What a replay needs beside the body, and has no longer then. The digest as it is before the key's own parts are added.
   const auto keep_for_replay = [&](record::callback& c) {
     const bool failed = std::any_of(c.items.begin(), c.items.end(), [](const auto& i) { return !i.understood(); });
-    if (c.understood() && !failed) return;
+    if (!failed && c.understood()) return;
     c.head = keep_head(from, whole, url_of);
-    c.signed_digest = verify::signed_digest(from.verify, signed_part);
+    // Of what was understood in part the key is claimed, and what names it beside the key stays as it is.
+    if (!c.understood()) c.signed_digest = verify::signed_digest(from.verify, signed_part);
   };
   const auto ignored = [](const record::callback& c) { return c.event == "ignore" && !c.unprocessable; };
   const auto ignore = [&](const std::string& request_id) {

@@ -7,6 +7,7 @@
 
 #include "takes_unsigned_key.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace recibo::receive {
@@ -22,6 +23,9 @@ constexpr permanent not_replayable = permanent::illegal_transition;
 std::string word_of(const error& why) {
   return std::string(why.code == make_error_code(not_replayable) ? "not_replayable" : code_word(why.code));
 }
+
+// How often it is read again because others have decided a part of it meanwhile.
+constexpr int read_again_most = 10;
 
 // Of the time that a step has, what the last replay may need.
 constexpr std::chrono::seconds one_needs{3};
@@ -109,6 +113,8 @@ result<std::vector<record::callback>> read_again(const storage::failed_material&
   // Of what came to an older version nothing says which of its items were left out.
   if (kept.reason.starts_with("item_") && kept.left_out.empty())
     return error(not_replayable, "only some of its items failed: raise their events by item_id, then discard it");
+  if (provider->second.extract.each && provider->second.extract.items)
+    return error(not_replayable, "its requests carry many events with items, which are not replayed: have it sent again");
   if (!kept.body) return error(permanent::check_failed, "its raw body has been purged, so there is nothing to replay");
   const auto request = restore(kept, std::move(settings), provider->second);
   return read_left(kept, provider->second, request, order);
@@ -146,34 +152,46 @@ awaitable<result<replay_result>> answer_closed(postgres::pool& pool, failed_call
   co_return out;
 }
 
-}  // namespace
-
-awaitable<result<replay_result>> replay_failed(const replay_parts& with, failed_callback_id id, replay_order order,
-                                               steady_clock::time_point until) {
-  auto kept = co_await storage::read_failed_material(with.pool, id, until);
-  if (!kept) co_return kept.error();
-  if (!*kept) co_return co_await answer_closed(with.pool, id, until);
-  record::replay by;
-  by.failed = id;
-  by.actor = std::move(order.actor);
-  by.reason = std::move(order.reason);
-  by.dry_run = order.dry_run;
-  auto events = read_again(**kept, with.settings, by);
+// Decides what is left of it; empty: others have decided all of that since it was read.
+awaitable<result<std::vector<record::outcome>>> replay_left(const replay_parts& with, const storage::failed_material& kept,
+                                                            const record::replay& by, steady_clock::time_point until) {
+  auto events = read_again(kept, with.settings, by);
   if (!events) co_return events.error();
-  // One after the other, each in a transaction of its own: who is stopped in between goes on with what is left.
   std::vector<record::outcome> outcomes;
-  bool stays = false;
+  // One after the other, each in a transaction of its own: who is stopped in between goes on with what is left.
   for (auto& c : *events) {
     record::work work(std::move(c));
     auto recorded = co_await with.record(std::move(work), until);
     if (!recorded && recorded.error().code == make_error_code(permanent::already_resolved)) continue;
     if (!recorded) co_return recorded.error();
-    const auto what = recorded->disposition;
-    stays =
-        stays || what == disposition::unmapped || what == disposition::unprocessable || what == disposition::unknown_operation;
     outcomes.push_back(std::move(*recorded));
   }
-  if (outcomes.empty()) co_return co_await answer_closed(with.pool, id, until);
+  co_return outcomes;
+}
+
+}  // namespace
+
+awaitable<result<replay_result>> replay_failed(const replay_parts& with, failed_callback_id id, replay_order order,
+                                               steady_clock::time_point until) {
+  record::replay by;
+  by.failed = id;
+  by.actor = std::move(order.actor);
+  by.reason = std::move(order.reason);
+  by.dry_run = order.dry_run;
+  std::vector<record::outcome> outcomes;
+  for (int attempt = 0; outcomes.empty(); ++attempt) {
+    if (attempt == read_again_most) co_return error(transient::operation_busy, "others replay it at the same time");
+    auto kept = co_await storage::read_failed_material(with.pool, id, until);
+    if (!kept) co_return kept.error();
+    if (!*kept) co_return co_await answer_closed(with.pool, id, until);
+    auto decided = co_await replay_left(with, **kept, by, until);
+    if (!decided) co_return decided.error();
+    outcomes = std::move(*decided);
+  }
+  const bool stays = std::any_of(outcomes.begin(), outcomes.end(), [](const auto& one) {
+    return one.disposition == disposition::unmapped || one.disposition == disposition::unprocessable ||
+           one.disposition == disposition::unknown_operation;
+  });
   replay_result out;
   out.failed = id;
   const bool many = outcomes.size() > 1 || !outcomes.front().items.empty();

@@ -286,7 +286,11 @@ void batch::keep_failed_items(const callback& c, const items_decision& items, in
   if (first == results.end() || (c.replay && !c.replay->met)) return;
   auto& f = found_.failed[{c.provider->name, c.body_digest}];
   const bool counted = std::exchange(group_failed_, group_ != nullptr);
-  if (!f.row.id.is_nil() && !f.closed) {
+  // Nothing of these bytes was understood before, and now some of it is: that one is done, and what is left is another.
+  const bool overtaken = !group_ && !c.replay && !f.row.id.is_nil() && !f.closed && !f.created && f.row.left_out.empty();
+  if (overtaken) {
+    writes_.resent_failed.add(c.provider->name, c.body_digest, c.id, at_, false);
+  } else if (!f.row.id.is_nil() && !f.closed) {
     if (!counted) ++f.times;
     // Another event of this very request made it.
     if (&f == group_made_) f.left.push_back({part_, c.id, items.left_out});
@@ -308,7 +312,6 @@ void batch::keep_failed_items(const callback& c, const items_decision& items, in
   if (!c.event_raw.empty()) f.row.event = c.event_raw;
   f.row.answer_status = status;
   f.row.head = c.head;
-  f.row.signed_digest = c.signed_digest;
   if (group_) group_made_ = &f;
   f.left.push_back({group_ ? std::optional(part_) : std::nullopt, c.id, items.left_out});
 }

@@ -57,7 +57,8 @@ void batch::decide_replay(const callback& c, verdict& v) {
   }
   auto left = left_of(failed->second.row.left_out, *c.replay);
   const auto mine = replayed_part(left, *c.replay);
-  if (mine == left.end()) return refuse_closed(v);
+  // Somebody has decided a part of it since it was read: who replays reads it again.
+  if (mine == left.end() || mine->items != c.replay->items) return refuse_closed(v);
   replay_closes_ = left.size() == 1;
   still_left_.clear();
 

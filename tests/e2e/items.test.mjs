@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../support/cleanup.mjs';
 import { freshId } from '../support/random.mjs';
-import { Stage, callbackBody } from '../support/recibo.mjs';
+import { Stage, callbackBody, isSendAgain } from '../support/recibo.mjs';
 
 // The operation follows its items.
 const batch = {
@@ -48,6 +48,13 @@ const stage = await Stage.begin({
     config.providers.ordered = { ...config.providers.batch, order: 'sequence' };
     // A body about one item.
     config.providers.single = { ...p1, extract: { ...p1.extract, items: { item_id: '/item_id', event: '/status' } } };
+    // Items that can be moved again and again, so that a second effect would show.
+    config.workflows.switch = {
+      initial: 'off',
+      states: { off: { label: 'Off', limit: 'none' }, on: { label: 'On', limit: 'none' } },
+      transitions: [{ from: 'off', event: 'toggle', to: 'on', by: 'provider' }, { from: 'on', event: 'toggle', to: 'off', by: 'provider' }],
+    };
+    config.providers.switches = { ...config.providers.batch, workflow: 'switch', events: { toggle: 'toggle' }, unmatched: 'park' };
     config.providers.registering = { ...config.providers.batch, unmatched: 'register' };
     config.destinations.ledger.events = ['operation.*'];
     config.destinations.warehouse = { url: 'https://warehouse.example/hooks', secret: `whsec_${Buffer.alloc(32, 7).toString('base64')}`, events: ['item.*'] };
@@ -66,8 +73,8 @@ const failedOf = async (id) => (await recibo.list('/v1/failed-callbacks')).find(
 const replay = (failed, dry_run = false) =>
   recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended', dry_run } });
 // More words in the provider's map.
-async function map(more) {
-  recibo.config.providers.batch.events = { ...recibo.config.providers.batch.events, ...more };
+async function map(more, name = 'batch') {
+  recibo.config.providers[name].events = { ...recibo.config.providers[name].events, ...more };
   recibo.write();
   assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
 }
@@ -224,6 +231,54 @@ test('a replay decides what was left out, in as many steps as it takes, and noth
   assert.equal((await send('batch', body)).text, first.text, 'the answer stays what it was');
   const given = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/discard`, { token: 'ops', body: { reason: 'names no item' } });
   assert.equal(given.status, 200, given.text);
+});
+
+test('five replays at once decide each element once, whatever was understood before', async () => {
+  for (let round = 0; round < 6; ++round) {
+    const id = freshId();
+    const word = (n) => `at-once-${round}-${n}`;
+    await withItems(id, 'switches', ['a', 'b', 'c']);
+    const body = say(id, '1', [{ id: 'a', status: round % 2 === 0 ? 'toggle' : word(1) }, { id: 'b', status: word(1) }, { id: 'c', status: word(2) }]);
+    await send('switches', body);
+    const failed = await failedOf(id);
+    await map({ [word(1)]: 'toggle' }, 'switches');
+    const half = await Promise.all([1, 2, 3, 4, 5].map(() => replay(failed)));
+    for (const answer of half) assert.ok(answer.status === 200 || isSendAgain(answer), answer.text);
+    assert.deepEqual(await states(id), { a: 'on', b: 'on', c: 'off' }, `round ${round}`);
+    await map({ [word(2)]: 'toggle' }, 'switches');
+    await Promise.all([1, 2, 3, 4, 5].map(() => replay(failed)));
+    assert.deepEqual(await states(id), { a: 'on', b: 'on', c: 'on' }, `round ${round}`);
+    assert.equal(await failedOf(id), undefined, 'it is done');
+  }
+});
+
+test('a resend that is understood in part leaves the rest to a replay', async () => {
+  const id = freshId();
+  await withItems(id, 'switches', ['a', 'b']);
+  const body = say(id, '1', [{ id: 'a', status: 'one-day' }, { id: 'b', status: 'another-day' }]);
+  assert.equal((await send('switches', body)).json.disposition, 'unmapped');
+  const before = await failedOf(id);
+  await map({ 'one-day': 'toggle' }, 'switches');
+  assert.equal((await send('switches', body)).json.disposition, 'partial');
+  const left = await failedOf(id);
+  assert.notEqual(left.failed_callback_id, before.failed_callback_id);
+  await map({ 'another-day': 'toggle' }, 'switches');
+  assert.equal((await replay(before)).json.code, 'already_closed', 'it came again, and what is left of it is another');
+  const done = await replay(left);
+  assert.deepEqual([done.json.disposition, done.json.closed], ['applied', true], done.text);
+  assert.deepEqual(await states(id), { a: 'on', b: 'on' });
+});
+
+test('what waited and was understood in part is replayed too', async () => {
+  const id = freshId();
+  assert.equal((await send('switches', say(id, '1', [{ id: 'a', status: 'toggle' }, { id: 'b', status: 'once-parked' }]))).status, 202);
+  await withItems(id, 'switches', ['a', 'b']);
+  assert.deepEqual(await states(id), { a: 'on', b: 'off' });
+  const failed = await failedOf(id);
+  await map({ 'once-parked': 'toggle' }, 'switches');
+  const done = await replay(failed);
+  assert.deepEqual([done.json.disposition, done.json.closed], ['applied', true], done.text);
+  assert.deepEqual(await states(id), { a: 'on', b: 'on' });
 });
 
 test('what was applied in part is done once its failed callback is replayed', async () => {
