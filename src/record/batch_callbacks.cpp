@@ -90,6 +90,7 @@ void batch::decide_understood(const callback& c, verdict& v) {
     apply_parked(*o, c.settings, learned);
   }
   decide_known(c, *o, v, nullptr);
+  remember_failed(c, *o);
 }
 
 storage::key_row* batch::claim_of(const callback& c, operation_in_hand& o) {
@@ -117,6 +118,17 @@ void batch::remember_signed(const sha256_digest& digest, operation_in_hand& o, c
   const auto claim = o.keys.find(key);
   if (claim != o.keys.end() && claim->second.signed_digest == digest) return;
   if (o.signed_as.emplace(digest, key).second) writes_.new_signed_contents.add(o.row.id, digest, key, at_);
+}
+
+void batch::remember_failed(const callback& c, operation_in_hand& o) {
+  if (!c.signed_digest) return;
+  const auto failed = found_.failed.find(failed_key_of(c));
+  if (failed == found_.failed.end() || failed->second.row.id.is_nil()) return;
+  const auto* const claim = claim_of(c, o);
+  const std::string key = claim ? claim->key : c.key;
+  const auto& row = failed->second.row;
+  if (row.signed_digest) remember_signed(signed_with_key(c, *row.signed_digest), o, key);
+  for (const auto& again : row.signed_again) remember_signed(signed_with_key(c, again), o, key);
 }
 
 // What was signed was refused as a conflict before, under whatever key: that nobody has used this one changes nothing.
@@ -157,13 +169,9 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   auto* o = &known;
   v.is = verdict::kind::decided;
   auto* const claim = claim_of(c, *o);
-  const bool all_understood = group_ ? !any_part_failed_ : !has_failed_items(c.items);
-  if (found_.any_failed && !waited && !c.replay && !c.looked_up && all_understood) {
-    // The same bytes may have failed before: they are understood now.
-    auto& failed = found_.failed[{c.provider->name, c.body_digest}];
-    if (!std::exchange(failed.closed, true))
-      writes_.resent_failed.add(c.provider->name, c.body_digest, c.id, at_, claim != nullptr);
-  }
+  // The same bytes may have failed before: they are understood now.
+  if (found_.any_failed && !group_ && !waited && !c.replay && !c.looked_up && !has_failed_items(c.items))
+    close_resent(c, c.id, claim != nullptr);
 
   if (const auto* const key = waited ? nullptr : earlier_key(c, *o, claim)) {
     // What was signed is on record under another key, which anybody could write: it is that callback again.
@@ -414,6 +422,9 @@ void batch::apply_parked(operation_in_hand& o, const std::shared_ptr<const confi
       c.received_at = p.row.parked_at;
       c.secret_name = p.row.secret;
       c.body_digest = p.row.body_digest;
+      c.key_beside = p.row.key_beside;
+      if (p.row.part) c.part = static_cast<std::size_t>(*p.row.part);
+      c.head = p.row.head;
       c.request_id = p.row.request_id.value_or("");
       c.references = p.row.references;
       c.key = p.row.key;

@@ -63,6 +63,7 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   std::move(closed_failed.rows).append_to(to);
   std::move(resent_failed.rows).append_to(to);
   std::move(tried_failed.rows).append_to(to);
+  std::move(relisted_failed.rows).append_to(to);
   std::move(new_failed.rows).append_to(to);
   std::move(repeated_failed.rows).append_to(to);
   std::move(new_payload_accesses.rows).append_to(to);

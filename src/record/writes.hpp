@@ -50,6 +50,7 @@ struct writes {
   storage::resent_failed resent_failed;
   storage::closed_failed closed_failed;
   storage::tried_failed tried_failed;
+  storage::relisted_failed relisted_failed;
   storage::new_replays new_replays;
   storage::set_timers set_timers;
   storage::ended_timers ended_timers;
