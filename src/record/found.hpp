@@ -8,10 +8,13 @@
 #include "recibo/storage/deliveries.hpp"
 #include "recibo/storage/evidence.hpp"
 #include "recibo/storage/items.hpp"
+#include "recibo/storage/keys.hpp"
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
+#include "recibo/storage/registrations.hpp"
 #include "recibo/storage/reviews.hpp"
 #include "recibo/storage/timers.hpp"
+#include "recibo/storage/workflow_versions.hpp"
 #include "workflow_cache.hpp"
 
 #include <deque>

@@ -6,6 +6,7 @@
 #include "recibo/storage/deliveries.hpp"
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
+#include "recibo/storage/registrations.hpp"
 
 #include <cstdint>
 #include <deque>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "recibo/storage/deliveries.hpp"
+#include "recibo/storage/keys.hpp"
 #include "recibo/storage/operations.hpp"
 
 #include <algorithm>

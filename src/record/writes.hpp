@@ -4,12 +4,16 @@
 #include "found.hpp"
 #include "recibo/storage/deliveries.hpp"
 #include "recibo/storage/evidence.hpp"
+#include "recibo/storage/keys.hpp"
 #include "recibo/storage/look_ups.hpp"
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
+#include "recibo/storage/registrations.hpp"
 #include "recibo/storage/replays.hpp"
 #include "recibo/storage/reviews.hpp"
+#include "recibo/storage/signed_contents.hpp"
 #include "recibo/storage/timers.hpp"
+#include "recibo/storage/workflow_versions.hpp"
 
 #include <map>
 #include <string>
