@@ -197,6 +197,25 @@ void operation_checker::check_workflow_change(const verify_fact& f) {
   if (before != nullptr && before->name() != table_->name()) tell_at(f, "workflows", "it gets a version of another workflow");
   if (!table_->find_state(w.to)) tell_at(f, "workflows", "the version that it gets has no state " + quoted(w.to));
   now_.state = w.to;
+  rename_items(f);
+}
+
+void operation_checker::rename_items(const verify_fact& f) {
+  const auto& text = f.workflow_changed->item_states;
+  if (text.empty()) return;
+  const auto names = parse_json(text);
+  if (!names) return tell_at(f, "workflows", "the names of its items' states cannot be read");
+  const auto name_of = [&](const std::string& state) {
+    const auto* name = names->find(state);
+    return name == nullptr ? state : name->text;
+  };
+  for (const auto& [from, name] : names->members)
+    if (!table_->find_state(name.text)) tell_at(f, "workflows", "the version that it gets has no state " + quoted(name.text));
+  initial_ = name_of(initial_);
+  for (auto& [id, at] : items_) at.state = name_of(at.state);
+  transition::item_counts counts;
+  for (const auto& [state, count] : items_by_state_) counts[name_of(state)] += count;
+  items_by_state_ = std::move(counts);
 }
 
 void operation_checker::check_correction(const verify_fact& f) {

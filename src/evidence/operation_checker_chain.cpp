@@ -66,6 +66,7 @@ std::optional<sha256_digest> operation_checker::recompute(const verify_fact& f) 
     w.to_workflow = f.workflow_changed->to_workflow;
     w.from = f.workflow_changed->from;
     w.to = f.workflow_changed->to;
+    w.item_states = f.workflow_changed->item_states;
     return fact_digest(f.operation, workflow_fact(w));
   }
   if (f.kind == kind_correction) {

@@ -111,6 +111,8 @@ class batch final : public plan {
   void decide_payload_access(const payload_access& p, verdict& v);
   void decide_rematch(const rematch& r, verdict& v);
   void decide_workflow_change(const workflow_change& w, verdict& v);
+  // Its items are in states of other names from now on; returns these as the fact says them.
+  std::string rename_items(operation_in_hand& o, const std::map<std::string, std::string>& renamed);
   void decide_review_action(const review_action& a, verdict& v);
   // Whether the action was taken before, or cannot be taken: then `v` says so.
   bool is_done(const review_action& a, operation_in_hand* o, const storage::acted_review& r, verdict& v);

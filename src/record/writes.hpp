@@ -29,6 +29,7 @@ struct writes {
   storage::new_registrations new_registrations;
   storage::new_corrections new_corrections;
   storage::new_workflow_changes new_workflow_changes;
+  storage::renamed_item_states renamed_item_states;
   storage::new_aliases new_aliases;
   storage::new_keys new_keys;
   // Claimed keys that were repeated, by operation and key.

@@ -19,12 +19,19 @@ const statement add_workflow_version{"add_workflow_version",
 const statement find_item_states{
     "find_item_states", "SELECT DISTINCT operation, state FROM recibo.items WHERE operation = ANY($1)", {oid::uuid_array}};
 
-const statement insert_workflow_changes{"insert_workflow_changes",
-                                        "INSERT INTO recibo.workflow_changes (operation, sequence, from_workflow, to_workflow, "
-                                        "from_state, to_state, at, actor, reason) "
-                                        "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-                                        {oid::uuid_array, oid::int4_array, oid::int8_array, oid::int8_array, oid::text_array,
-                                         oid::text_array, oid::timestamptz_array, oid::text_array, oid::text_array}};
+const statement insert_workflow_changes{
+    "insert_workflow_changes",
+    "INSERT INTO recibo.workflow_changes (operation, sequence, from_workflow, to_workflow, "
+    "from_state, to_state, at, actor, reason, item_states) "
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    {oid::uuid_array, oid::int4_array, oid::int8_array, oid::int8_array, oid::text_array, oid::text_array, oid::timestamptz_array,
+     oid::text_array, oid::text_array, oid::text_array}};
+
+const statement rename_item_states{"rename_item_states",
+                                   "UPDATE recibo.items i SET state = u.to_state, updated_at = u.at "
+                                   "FROM unnest($1, $2, $3, $4) AS u(operation, from_state, to_state, at) WHERE i.operation = "
+                                   "u.operation AND i.state = u.from_state",
+                                   {oid::uuid_array, oid::text_array, oid::text_array, oid::timestamptz_array}};
 
 const statement find_workflows{"find_workflows",
                                "SELECT version_key, definition FROM recibo.workflow_versions WHERE version_key = ANY($1)",
@@ -56,7 +63,7 @@ std::vector<item_state_row> read_item_states(const rows& from) {
 new_workflow_changes::new_workflow_changes() : rows(insert_workflow_changes) {}
 void new_workflow_changes::add(operation_id id, std::int32_t sequence, std::int64_t from_workflow, std::int64_t to_workflow,
                                std::string_view from, std::string_view to, sys_micros at, std::string_view actor,
-                               std::string_view reason) {
+                               std::string_view reason, std::string_view item_states) {
   rows.next().add(id.binary());
   rows.next().add_int4(sequence);
   rows.next().add_int8(from_workflow);
@@ -66,6 +73,15 @@ void new_workflow_changes::add(operation_id id, std::int32_t sequence, std::int6
   rows.next().add_time(at);
   rows.next().add(actor);
   rows.next().add(reason);
+  add_text_or_null(rows.next(), item_states);
+}
+
+renamed_item_states::renamed_item_states() : rows(rename_item_states) {}
+void renamed_item_states::add(operation_id operation, std::string_view from, std::string_view to, sys_micros at) {
+  rows.next().add(operation.binary());
+  rows.next().add(from);
+  rows.next().add(to);
+  rows.next().add_time(at);
 }
 
 void append_find_workflows(checked_pipeline& to, const std::vector<std::int64_t>& version_keys) {

@@ -25,8 +25,15 @@ std::vector<item_state_row> read_item_states(const postgres::rows& from);
 struct new_workflow_changes {
   bulk rows;
   new_workflow_changes();
+  // `item_states`: JSON object, old name → new; empty: no item was in a state that is called otherwise now.
   void add(operation_id id, std::int32_t sequence, std::int64_t from_workflow, std::int64_t to_workflow, std::string_view from,
-           std::string_view to, sys_micros at, std::string_view actor, std::string_view reason);
+           std::string_view to, sys_micros at, std::string_view actor, std::string_view reason, std::string_view item_states);
+};
+// Items of an operation that are in a state which is called otherwise now.
+struct renamed_item_states {
+  bulk rows;
+  renamed_item_states();
+  void add(operation_id operation, std::string_view from, std::string_view to, sys_micros at);
 };
 // Definitions by key.
 void append_find_workflows(checked_pipeline& to, const std::vector<std::int64_t>& version_keys);
