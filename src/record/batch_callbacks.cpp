@@ -11,6 +11,28 @@ namespace recibo::record {
 
 using transition::disposition;
 
+namespace {
+
+// What it says otherwise than was registered; empty: nothing. Whose account it is stays with the payload.
+std::string difference(const transition::subject& registered, const callback& c) {
+  const auto money = [](const std::optional<decimal>& amount, const std::optional<std::string>& currency) {
+    return (amount ? amount->text : std::string("an amount")) + (currency ? " " + *currency : std::string());
+  };
+  transition::news said;
+  said.amount = c.amount;
+  said.currency = c.currency;
+  said.account = c.account;
+  switch (transition::against_intent(registered, said)) {
+    case transition::review_kind::amount_mismatch:
+    case transition::review_kind::currency_mismatch:
+      return ": " + money(c.amount, c.currency) + " came, " + money(registered.amount, registered.currency) + " was registered";
+    case transition::review_kind::account_mismatch: return ": another account came than was registered";
+    default: return {};
+  }
+}
+
+}  // namespace
+
 transition::subject batch::subject_of(const operation_in_hand& o) {
   transition::subject now;
   now.state = o.row.state;
@@ -159,7 +181,7 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
     outcome_word = disposition::review;
     review_word = transition::to_string(doubt);
     taken = nullptr;
-    detail = "a callback about items, in state '" + o->row.state + "'";
+    detail = "a callback about items, in state '" + o->row.state + "'" + difference(subject_of(*o), c);
   } else if (contradicts_ && !waited) {
     outcome_word = disposition::review;
     review_word = transition::to_string(transition::review_kind::contradiction);
@@ -168,7 +190,7 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   } else if (!c.items.empty()) {
     return decide_items(c, *o, v, waited);
   } else if (outcome_word == disposition::review) {
-    detail = "event '" + c.event + "' in state '" + o->row.state + "'";
+    detail = "event '" + c.event + "' in state '" + o->row.state + "'" + difference(subject_of(*o), c);
   }
   note(c, decided);
 
