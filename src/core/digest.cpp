@@ -165,6 +165,13 @@ canonical& canonical::add(std::string_view field) {
   return *this;
 }
 
+std::string_view canonical_field(std::string_view bytes) noexcept {
+  if (bytes.size() < 4) return {};
+  std::uint32_t size = 0;
+  for (std::size_t i = 0; i < 4; ++i) size = size << 8 | static_cast<std::uint8_t>(bytes[i]);
+  return size > bytes.size() - 4 ? std::string_view() : bytes.substr(0, 4 + std::size_t{size});
+}
+
 canonical& canonical::add_absent() {
   bytes_.append(4, '\xff');
   return *this;

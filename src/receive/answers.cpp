@@ -43,6 +43,15 @@ void append_event(std::string& json, const record::outcome& of) {
   json += '}';
 }
 
+void append_events(std::string& json, const std::vector<record::outcome>& all) {
+  json += ",\"events\":[";
+  for (const auto& e : all) {
+    if (&e != all.data()) json += ',';
+    append_event(json, e);
+  }
+  json += ']';
+}
+
 std::string contract_body(const told& of) {
   std::string json = "{";
   append_member(json, "delivery_id", of.delivery_id);
@@ -50,14 +59,7 @@ std::string contract_body(const told& of) {
   append_member(json, "disposition", transition::to_string(of.word));
   append_member(json, "state", of.state);
   if (!of.items.empty()) json.append(",\"items\":").append(of.items);
-  if (of.events) {
-    json += ",\"events\":[";
-    for (const auto& e : *of.events) {
-      if (&e != of.events->data()) json += ',';
-      append_event(json, e);
-    }
-    json += ']';
-  }
+  if (of.events) append_events(json, *of.events);
   return json + '}';
 }
 
@@ -83,9 +85,20 @@ std::string_view default_detail(disposition word) noexcept {
 
 http::response write(const told& of, const config::answer_shape& shape, const config::answers& how) {
   if (shape.status < 200 || shape.status > 299) {
-    const std::string_view detail = of.detail.empty() ? default_detail(of.word) : of.detail;
+    std::string_view detail = of.detail.empty() ? default_detail(of.word) : of.detail;
+    // Some of its events are kept nowhere, whatever became of the others.
+    const bool in_part = of.events && of.word == disposition::partial;
+    if (in_part && of.detail.empty())
+      detail = "Some of its events found no operation, and are not kept; the others are on record.";
+    const auto code = in_part ? disposition::unknown_operation : of.word;
     const http::problem_context known{of.request_id, of.delivery_id, of.trace_id};
-    return http::problem(shape.status, transition::to_string(of.word), std::string(detail), known);
+    auto out = http::problem(shape.status, transition::to_string(code), std::string(detail), known);
+    if (of.events && out.body.ends_with('}')) {
+      out.body.pop_back();
+      append_events(out.body, *of.events);
+      out.body += '}';
+    }
+    return out;
   }
   http::response out;
   out.status = shape.status;

@@ -5,6 +5,8 @@
 #include "values.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace recibo::receive {
@@ -29,15 +31,23 @@ std::string normalised(const decimal& amount) {
   return (negative ? "-" : "") + std::string(text);
 }
 
-// callback::key_beside, also of what cannot be understood: by this it is told from others with the same body.
-std::string key_beside(const config::provider& how, source_reader& from) {
+// callback::key_beside, also of what cannot be understood: by this it is told from others with the same body. `url_of`: the
+// operation whose callback URL it came to; empty: none.
+std::string key_beside(const config::provider& how, source_reader& from, std::string_view url_of) {
   canonical parts;
-  for (const config::source& one : how.extract.idempotency_key) {
-    const bool beside = one.from == config::source::place::header || one.from == config::source::place::query;
-    if (!beside || one.unsigned_accept) continue;
-    const auto found = from.read(one, "idempotency_key");
-    if (found && *found && !is_blank((*found)->text)) parts.add((*found)->text);
-  }
+  const auto add = [&](std::string_view what, const config::sources& list) {
+    for (const config::source& one : list) {
+      const bool beside = one.from == config::source::place::header || one.from == config::source::place::query;
+      // Nobody vouches for an unsigned key; an identity that is not signed has a URL of its own, or is only a hint.
+      if (!beside || (what == "key" && one.unsigned_accept)) continue;
+      const auto found = from.read(one, what);
+      if (found && *found && !is_blank((*found)->text)) parts.add(what).add((*found)->text);
+    }
+  };
+  if (!url_of.empty()) parts.add("url").add(url_of);
+  add("request_id", how.extract.request_id);
+  add("reference", how.extract.reference);
+  add("key", how.extract.idempotency_key);
   return parts.bytes().empty() ? std::string() : std::string(binary(sha256(parts.bytes())));
 }
 
@@ -49,7 +59,7 @@ class extraction {
       : how_(how), out_(out), body_(from.body), element_(element), index_(index), sources_(how.extract, from, element) {}
 
   void run() {
-    out_.key_beside = key_beside(how_, sources_);
+    out_.key_beside = key_beside(how_, sources_, out_.request_id);
     if (sources_.broken()) fault({permanent::malformed_json, "body: " + sources_.broken()->detail});
     items();
     event();
@@ -135,19 +145,24 @@ class extraction {
     out_.items = std::move(*items);
   }
 
-  // Where only items are spoken of and none of them can be understood, nothing of the callback can.
+  // Where only items are spoken of and none of them can be decided, nothing of the callback can: what is ignored is no news, and
+  // one element that nobody understands keeps the others of its item back.
   void settle_items() {
     if (out_.items.empty() || !out_.event_raw.empty()) return;
-    const auto good = [](const auto& i) { return i.understood(); };
-    if (std::none_of(out_.items.begin(), out_.items.end(), good)) {
-      for (const auto& i : out_.items) {
-        if (i.unprocessable) return fault({i.unprocessable->code, "items: " + i.unprocessable->detail});
-      }
-      out_.event_raw = out_.items.front().event_raw;
+    std::set<std::string_view> unclear;
+    for (const auto& i : out_.items)
+      if (!i.understood()) unclear.insert(i.item_id);
+    const auto decides = [&](const auto& i) { return i.understood() && i.event != "ignore" && !unclear.contains(i.item_id); };
+    if (std::any_of(out_.items.begin(), out_.items.end(), decides)) return;
+    if (unclear.empty()) {
+      out_.event = "ignore";
       return;
     }
-    const auto ignored = [](const auto& i) { return i.event == "ignore"; };
-    if (std::all_of(out_.items.begin(), out_.items.end(), ignored)) out_.event = "ignore";
+    for (const auto& i : out_.items) {
+      if (i.unprocessable) return fault({i.unprocessable->code, "items: " + i.unprocessable->detail});
+    }
+    const auto unmapped = std::find_if(out_.items.begin(), out_.items.end(), [](const auto& i) { return !i.understood(); });
+    out_.event_raw = unmapped->event_raw;
   }
 
   void event() {
@@ -208,6 +223,7 @@ class extraction {
   void key() {
     canonical bytes, covered;
     std::string shown;
+    out_.key_frame.assign(1, {});
     if (how_.extract.idempotency_key.empty()) {
       bytes.add(binary(out_.body_digest));
       shown = "sha256:" + to_hex(binary(out_.body_digest));
@@ -217,13 +233,20 @@ class extraction {
       if (!part) return fault({permanent::missing_field, "idempotency_key: absent or blank"});
       if (auto fine = check_alias(*part, "idempotency_key"); !fine) return fault(std::move(fine.error()));
       bytes.add(*part);
-      if (!one.unsigned_accept) covered.add(*part);
+      if (one.unsigned_accept) {
+        out_.unsigned_key += canonical().add(*part).bytes();
+        out_.key_frame.emplace_back();
+      } else {
+        covered.add(*part);
+        out_.key_frame.back() += canonical().add(*part).bytes();
+      }
       if (!shown.empty()) shown += " / ";
       shown += *part;
     }
     if (element_ != nullptr) add_index(bytes, covered, shown);
     if (bytes.bytes().size() > key_bytes_max)
       return fault({permanent::malformed_field, "idempotency_key: its parts are longer than 1024 bytes together"});
+    if (out_.unsigned_key.empty()) out_.key_frame.clear();
     if (out_.signed_digest) {
       out_.signed_parts = covered.bytes();
       out_.signed_digest = sha256(covered.add(binary(*out_.signed_digest)).bytes());
@@ -233,13 +256,14 @@ class extraction {
   }
 
   // What names the request names each of its events only with its place there; a resend has them in the same places.
-  void add_index(canonical& bytes, canonical& covered, std::string& shown) const {
+  void add_index(canonical& bytes, canonical& covered, std::string& shown) {
     const auto& key = how_.extract.idempotency_key;
     const bool within =
         std::any_of(key.begin(), key.end(), [](const config::source& s) { return s.from == config::source::place::json; });
     covered.add_number(static_cast<std::int64_t>(index_));
     if (within) return;
     bytes.add(std::to_string(index_));
+    out_.key_frame.back() += canonical().add(std::to_string(index_)).bytes();
     shown += " / " + std::to_string(index_);
   }
 
@@ -338,7 +362,7 @@ std::vector<record::callback> unprocessable_whole(const config::provider& how, c
   auto& only = out.emplace_back(common_part(whole, from));
   only.part = 0;
   source_reader sources(how.extract, from);
-  only.key_beside = key_beside(how, sources);
+  only.key_beside = key_beside(how, sources, whole.request_id);
   only.body_digest = only.content_digest;
   only.unprocessable = std::move(why);
   return out;

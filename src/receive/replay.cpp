@@ -55,16 +55,21 @@ kept_request restore(const storage::failed_material& kept, std::shared_ptr<const
   c.peer = kept.peer;
   c.trace_id = kept.trace_id;
   c.secret_name = kept.secret;
+  c.head = kept.head.value_or("");
   return out;
 }
 
 // The events of it that are still to be decided, each with the replay that it is part of.
 result<std::vector<record::callback>> read_left(const storage::failed_material& kept, const config::provider& from,
                                                 const kept_request& request, const record::replay& order) {
-  const auto left = record::read_left_out(kept.left_out);
+  const auto listed = record::read_left_out(kept.left_out);
   const bool each = from.extract.each.has_value();
-  if (!left.empty() && left.front().part.has_value() != each)
-    return error(not_replayable, "its provider's `each` is another than when it came, and some of it was understood then");
+  const auto elsewhere = [&](const auto& one) {
+    return one.part.has_value() != each || (!one.place.empty() && one.place != record::place_of(from));
+  };
+  if (std::any_of(listed.begin(), listed.end(), elsewhere))
+    return error(not_replayable,
+                 "its provider's `each` or `items` is another than when it came, and some of it was understood then");
   std::vector<record::callback> out;
   if (!each) {
     auto& c = out.emplace_back(request.whole);
@@ -73,7 +78,8 @@ result<std::vector<record::callback>> read_left(const storage::failed_material& 
     c.key_beside = kept.key_beside;
     if (fault) c.unprocessable = std::move(fault);
     auto by = order;
-    if (!left.empty()) by.items = left.front().items;
+    if (!listed.empty()) by.items = listed.front().items;
+    if (!listed.empty() && listed.front().delivery) c.id = *listed.front().delivery;
     if (c.understood() && !by.items.empty() && by.items.back() >= c.items.size())
       return error(not_replayable, "its list of items is another one under this configuration");
     c.replay = std::make_shared<const record::replay>(std::move(by));
@@ -81,14 +87,15 @@ result<std::vector<record::callback>> read_left(const storage::failed_material& 
   }
   auto events = extract_each(from, request.again, request.whole);
   if (events.empty()) return error(not_replayable, "under this configuration its list of events is empty: discard it");
-  auto wanted = left;
-  for (std::size_t i = 0; left.empty() && i < events.size(); ++i) wanted.push_back({i, std::nullopt, {}});
+  auto wanted = record::left_of(kept.left_out, events.size());
   // Where nothing of it was understood, the delivery that it came as is that of its first event.
-  if (left.empty()) wanted.front().delivery = kept.delivery;
+  const bool all = kept.left_out.empty() || record::leaves_others(kept.left_out);
+  if (all && !wanted.front().delivery) wanted.front().delivery = kept.delivery;
   for (const auto& one : wanted) {
     if (*one.part >= events.size()) return error(not_replayable, "its list of events is another one under this configuration");
     auto& c = out.emplace_back(std::move(events[*one.part]));
     c.key_beside = kept.key_beside;
+    c.head = request.whole.head;
     if (request.whole.unprocessable) c.unprocessable = request.whole.unprocessable;
     if (c.understood() && !one.items.empty() && one.items.back() >= c.items.size())
       return error(not_replayable, "its list of items is another one under this configuration");
@@ -157,14 +164,21 @@ awaitable<result<std::vector<record::outcome>>> replay_left(const replay_parts& 
   auto events = read_again(kept, with.settings, by);
   if (!events) co_return events.error();
   std::vector<record::outcome> outcomes;
-  // One after the other, each in a transaction of its own: who is stopped in between goes on with what is left.
+  std::optional<error> turned_down;
+  // One after the other, each in a transaction of its own: who is stopped in between goes on with what is left. One that cannot
+  // be replayed stays, and is no harm to the others.
   for (auto& c : *events) {
     record::work work(std::move(c));
     auto recorded = co_await with.record(std::move(work), until);
     if (!recorded && recorded.error().code == make_error_code(permanent::already_resolved)) continue;
+    if (!recorded && recorded.error().code == make_error_code(not_replayable)) {
+      turned_down = recorded.error();
+      continue;
+    }
     if (!recorded) co_return recorded.error();
     outcomes.push_back(std::move(*recorded));
   }
+  if (outcomes.empty() && turned_down) co_return std::move(*turned_down);
   co_return outcomes;
 }
 
@@ -193,12 +207,11 @@ awaitable<result<replay_result>> replay_failed(const replay_parts& with, failed_
   });
   replay_result out;
   out.failed = id;
-  const bool many = outcomes.size() > 1 || !outcomes.front().items.empty();
   out.outcome = together(std::move(outcomes));
   out.word = transition::to_string(out.outcome.replayed ? disposition::duplicate : out.outcome.disposition);
   out.closed = !order.dry_run && !stays;
-  if (out.closed && many) {
-    // Elements of a list of items may be left.
+  if (out.closed) {
+    // Elements of a list of items may be left, or an event that cannot be replayed.
     auto done = co_await storage::find_closing(with.pool, id, until);
     if (!done) co_return done.error();
     out.closed = done->has_value();

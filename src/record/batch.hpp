@@ -83,6 +83,8 @@ class batch final : public plan {
   static const std::string* earlier_key(const callback& c, const operation_in_hand& o, const storage::key_row* claim);
   // Keeps under which key this was signed, unless that is on record.
   void remember_signed(const sha256_digest& digest, operation_in_hand& o, const std::string& key);
+  // Keeps what was signed of a callback that cannot be understood, where its key is not signed.
+  void note_signed(failed_in_hand& f, const callback& c);
   // The same bytes came before and could not be understood: all that was signed of them means this callback.
   void remember_failed(const callback& c, operation_in_hand& o);
   // Whether its references may be learned: not from what merges nothing, a conflict or a repetition (K04). What a person
@@ -91,13 +93,16 @@ class batch final : public plan {
   // `waited`: it was parked, and its delivery is on record already, as that of a replay is.
   void decide_known(const callback& c, operation_in_hand& o, verdict& v, const storage::parked_row* waited);
   void decide_failed(const callback& c, verdict& v);
+  void list_failed(failed_in_hand& f, const callback& c);
   // The same bytes are understood now: what failed of them is done, but for items that a used key keeps out (`repeats`).
   void close_resent(const callback& c, delivery_id resent_as, bool repeats);
   // What is left of a failed callback whose request with many events was sent again.
   void begin_left(const callback_group& g);
   void settle_left(const callback_group& g, const std::vector<outcome>& outcomes);
-  // This is left of it now, of the event that it names.
-  static void list_left(failed_in_hand& f, left_part one);
+  // This is left of it now, of the event that it names. `by`: its delivery now.
+  void list_left(failed_in_hand& f, left_part one);
+  // A delivery that could not be understood came again, as `resent_as`, and some of it was: something is left all the same.
+  void note_resent(const failed_in_hand& f, delivery_id delivery, delivery_id resent_as);
   void decide_failed_part(const callback& c, verdict& v);
   void decide_unmatched(const callback& c, verdict& v);
   // `unmatched: register`.

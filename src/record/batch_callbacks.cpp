@@ -91,6 +91,13 @@ void batch::decide_callback(const callback& c, verdict& v) {
 }
 
 void batch::decide_understood(const callback& c, verdict& v) {
+  if (const auto before = found_.failed.find(failed_key_of(c)); before != found_.failed.end() && !c.replay) {
+    if (auto first = first_key_of(c, before->second.row)) {
+      callback again = c;
+      again.key = std::move(*first);
+      return decide_understood(again, v);
+    }
+  }
   auto* o = found_.find_for(c);
   if (!o) return decide_unmatched(c, v);
 

@@ -1,6 +1,8 @@
 // Which key a callback claims, and what is its claim already: by key, and by what was signed where the key is not (R3, R15).
 #include "batch.hpp"
 
+#include "recibo/config/takes_unsigned_key.hpp"
+
 #include <algorithm>
 #include <cassert>
 
@@ -43,7 +45,15 @@ void batch::remember_failed(const callback& c, operation_in_hand& o) {
   const std::string key = claim ? claim->key : c.key;
   const auto& row = failed->second.row;
   if (row.signed_digest) remember_signed(signed_with_key(c, *row.signed_digest), o, key);
-  for (const auto& again : row.signed_again) remember_signed(signed_with_key(c, again), o, key);
+  for (const auto& known : row.signed_as) remember_signed(signed_with_key(c, known.digest), o, key);
+}
+
+void batch::note_signed(failed_in_hand& f, const callback& c) {
+  if (!c.signed_digest || !config::takes_unsigned_key(*c.provider)) return;
+  const auto same = [&](const auto& known) { return known.digest == *c.signed_digest; };
+  if (std::any_of(f.row.signed_as.begin(), f.row.signed_as.end(), same)) return;
+  f.row.signed_as.push_back({*c.signed_digest, c.unsigned_key});
+  writes_.new_signed_contents.add(f.row.id, *c.signed_digest, c.unsigned_key, at_);
 }
 
 // What was signed was refused as a conflict before, under whatever key: that nobody has used this one changes nothing.

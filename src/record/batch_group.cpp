@@ -97,12 +97,11 @@ void batch::begin_left(const callback_group& g) {
   const auto at = found_.failed.find(failed_key_of(g.parts.front()));
   if (at == found_.failed.end()) return;
   auto& f = at->second;
-  if (f.row.id.is_nil() || f.closed || f.created || !f.row.left_out.empty()) return;
+  if (f.row.id.is_nil() || f.closed || f.created || (!f.row.left_out.empty() && !leaves_others(f.row.left_out))) return;
+  auto left = left_of(f.row.left_out, g.parts.size());
   // Nothing of it was understood when it came: what it came as is its first event.
-  std::vector<left_part> all(g.parts.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].part = i;
-  all.front().delivery = f.row.delivery;
-  f.row.left_out = write_left_out(all);
+  if (!left.front().delivery) left.front().delivery = f.row.delivery;
+  f.row.left_out = write_left_out(left);
 }
 
 void batch::settle_left(const callback_group& g, const std::vector<outcome>& outcomes) {
@@ -111,53 +110,61 @@ void batch::settle_left(const callback_group& g, const std::vector<outcome>& out
   auto& f = at->second;
   if (f.row.id.is_nil() || f.closed || f.created) return;
   auto left = read_left_out(f.row.left_out);
+  std::vector<std::pair<delivery_id, delivery_id>> resent;
   const auto done = std::erase_if(left, [&](const left_part& one) {
     if (!one.part || *one.part >= g.parts.size()) return false;
     const auto& c = g.parts[*one.part];
     const auto& came = outcomes[*one.part];
     if (!c.understood() || came.disposition == disposition::unknown_operation) return false;
     // Items that were left out stay out as long as the key of their event is used.
-    return one.items.empty() || (!came.replayed && !has_failed_items(c.items));
+    if (!one.items.empty() && (came.replayed || has_failed_items(c.items))) return false;
+    if (one.delivery) resent.emplace_back(*one.delivery, came.delivery.is_nil() ? c.id : came.delivery);
+    return true;
   });
-  const auto kept = std::find_if(outcomes.begin(), outcomes.end(), [](const auto& one) { return !one.delivery.is_nil(); });
-  const auto resent_as = kept == outcomes.end() ? g.parts.front().id : kept->delivery;
-  if (left.empty()) return close_resent(g.parts.front(), resent_as, false);
-  bool moved = done > 0;
-  for (std::size_t i = 0; i < g.parts.size(); ++i)
-    moved = moved || (!is_settled(g, i) && !outcomes[i].replayed && has_failed_items(g.parts[i].items));
-  if (!moved) return;
-  f.row.left_out = write_left_out(left);
-  f.relisted = true;
-  // That something of it was understood now is on record beside what is left.
-  storage::replay_row r;
-  r.id = make_id<storage::replay_id>(at_);
-  r.failed = f.row.id;
-  r.provider = f.row.provider;
-  r.delivery = f.row.delivery;
-  r.action = "resent";
-  r.at = at_;
-  r.actor = f.row.provider;
-  r.resent_as = resent_as;
-  writes_.new_replays.add(r);
+  if (done == 0) return;
+  if (left.empty()) {
+    const auto kept = std::find_if(outcomes.begin(), outcomes.end(), [](const auto& one) { return !one.delivery.is_nil(); });
+    close_resent(g.parts.front(), kept == outcomes.end() ? g.parts.front().id : kept->delivery, false);
+  } else {
+    f.row.left_out = write_left_out(left);
+    f.relisted = true;
+  }
+  for (const auto& [delivery, as] : resent)
+    if (!f.closed || delivery != f.row.delivery) note_resent(f, delivery, as);
 }
 
 void batch::list_left(failed_in_hand& f, left_part one) {
-  const auto same = [&](const left_part& known) { return known.part == one.part; };
   auto left = f.created ? f.left : read_left_out(f.row.left_out);
-  // As long as all of it is left, that says so.
-  if (!f.created && left.empty()) return;
-  const auto known = std::find_if(left.begin(), left.end(), same);
+  // As long as all of it is left, the others are, whatever is left of this one.
+  const bool and_others = !f.created && (f.row.left_out.empty() || leaves_others(f.row.left_out));
+  const auto known = std::find_if(left.begin(), left.end(), [&](const left_part& l) { return l.part == one.part; });
+  const bool is_first = one.part == std::size_t{0};
   if (known == left.end()) {
+    if (and_others && is_first && one.delivery) note_resent(f, f.row.delivery, *one.delivery);
     left.push_back(std::move(one));
   } else {
+    if (known->delivery && one.delivery && known->delivery != one.delivery) note_resent(f, *known->delivery, *one.delivery);
     *known = std::move(one);
   }
   if (f.created) {
     f.left = std::move(left);
   } else {
-    f.row.left_out = write_left_out(left);
+    f.row.left_out = write_left_out(left, and_others);
     f.relisted = true;
   }
+}
+
+void batch::note_resent(const failed_in_hand& f, delivery_id delivery, delivery_id resent_as) {
+  storage::replay_row r;
+  r.id = make_id<storage::replay_id>(at_);
+  r.failed = f.row.id;
+  r.provider = f.row.provider;
+  r.delivery = delivery;
+  r.action = "resent";
+  r.at = at_;
+  r.actor = f.row.provider;
+  r.resent_as = resent_as;
+  writes_.new_replays.add(r);
 }
 
 // All events about one operation are looked at before any is decided: in which order the table allows them, and whether

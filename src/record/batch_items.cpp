@@ -3,6 +3,7 @@
 
 #include "recibo/config/answers.hpp"
 #include "recibo/evidence/facts.hpp"
+#include "recibo/record/left_out.hpp"
 
 #include <algorithm>
 #include <span>
@@ -171,7 +172,9 @@ void batch::decide_items(const callback& c, operation_in_hand& o, verdict& v, co
   std::vector<disposition> words;
   if (own) words.push_back(own->outcome);
   for (const auto& r : items.results) words.push_back(r.outcome);
-  const auto word = transition::combined(words);
+  auto word = transition::combined(words);
+  // What it says is on record with its key, whatever could be understood of it.
+  if (!transition::claims_key(word)) word = disposition::partial;
   const auto shape = config::shape_of(c.provider->answers, word);
   auto text = write_item_results(items.results);
 
@@ -293,7 +296,7 @@ void batch::keep_failed_items(const callback& c, const items_decision& items, in
   } else if (!f.row.id.is_nil() && !f.closed) {
     // What waited came with the request that is counted already.
     if (!counted && !waited) ++f.times;
-    list_left(f, {c.part, c.id, items.left_out});
+    list_left(f, {c.part, c.id, items.left_out, place_of(*c.provider)});
     return;
   }
   f = {};
@@ -314,7 +317,7 @@ void batch::keep_failed_items(const callback& c, const items_decision& items, in
   f.row.answer_status = status;
   f.row.head = c.head;
   if (group_) group_made_ = &f;
-  f.left.push_back({c.part, c.id, items.left_out});
+  f.left.push_back({c.part, c.id, items.left_out, place_of(*c.provider)});
 }
 
 void batch::move_by_items(operation_in_hand& o, const config::settings& settings, const mover& by) {

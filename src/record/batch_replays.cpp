@@ -105,7 +105,7 @@ void batch::decide_replay(const callback& c, verdict& v) {
     writes_.closed_failed.add(c.replay->failed);
     return;
   }
-  if (!still_left_.empty()) *mine = {c.replay->part, c.id, still_left_};
+  if (!still_left_.empty()) *mine = {c.replay->part, c.id, still_left_, place_of(*c.provider)};
   auto& row = failed->second.row;
   failed->second.tried = true;
   // As long as all is left, that stays unsaid: extraction may read other events from it next time.

@@ -2,7 +2,6 @@
 #include "batch.hpp"
 
 #include "recibo/config/answers.hpp"
-#include "recibo/config/takes_unsigned_key.hpp"
 #include "recibo/record/left_out.hpp"
 
 #include <algorithm>
@@ -41,19 +40,16 @@ void batch::decide_failed(const callback& c, verdict& v) {
     writes_.new_deliveries.add(d);
     if (group_) {
       group_made_ = &f;
-      f.left.push_back({c.part, c.id, {}});
+      f.left.push_back({c.part, c.id, {}, place_of(*c.provider)});
     }
   } else if (&f == group_made_) {
-    f.left.push_back({c.part, std::nullopt, {}});
-  } else if (!group_failed_) {
-    ++f.times;
-    const auto& known = f.row.signed_again;
-    if (c.signed_digest && config::takes_unsigned_key(*c.provider) && f.row.signed_digest != c.signed_digest &&
-        std::find(known.begin(), known.end(), *c.signed_digest) == known.end()) {
-      f.row.signed_again.push_back(*c.signed_digest);
-      writes_.new_signed_contents.add(f.row.id, *c.signed_digest, c.key, at_);
-    }
+    if (!f.row.signed_digest) f.row.signed_digest = c.signed_digest;
+    f.left.push_back({c.part, std::nullopt, {}, place_of(*c.provider)});
+  } else {
+    if (!group_failed_) ++f.times;
+    if (group_) list_failed(f, c);
   }
+  note_signed(f, c);
   if (group_) return decide_failed_part(c, v);
   v.outcome.disposition = transition::parse_disposition(f.row.disposition).value_or(disposition::unprocessable);
   v.outcome.delivery = f.row.delivery;
@@ -63,6 +59,14 @@ void batch::decide_failed(const callback& c, verdict& v) {
   // The bytes are kept once; what is wrong with them may lie in this request's own headers.
   v.outcome.detail = c.unprocessable ? std::string(code_word(c.unprocessable->code)) + ": " + c.unprocessable->detail
                                      : f.row.reason + ": " + f.row.detail;
+}
+
+// An event that was kept out of the failed callback of its request before, by a rule or because nothing was kept of it.
+void batch::list_failed(failed_in_hand& f, const callback& c) {
+  const auto left = read_left_out(f.row.left_out);
+  const auto same = [&](const auto& one) { return one.part == c.part; };
+  if (std::any_of(left.begin(), left.end(), same)) return;
+  list_left(f, {c.part, std::nullopt, {}, place_of(*c.provider)});
 }
 
 void batch::close_resent(const callback& c, delivery_id resent_as, bool repeats) {

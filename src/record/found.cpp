@@ -184,7 +184,7 @@ void found::take(look what, const postgres::rows& from) {
       for (const auto& signed_of_it : storage::read_failed_signed(from)) {
         const auto owner =
             std::find_if(failed.begin(), failed.end(), [&](const auto& f) { return f.second.row.id == signed_of_it.id; });
-        if (owner != failed.end()) owner->second.row.signed_again.push_back(signed_of_it.digest);
+        if (owner != failed.end()) owner->second.row.signed_as.push_back(signed_of_it.what);
       }
       break;
     case look::any_failed: any_failed = from.boolean(0, 0); break;
@@ -340,6 +340,34 @@ bool found::may_meet(const std::vector<storage::identity_name>& names) const {
 item_in_hand* found::find_item(operation_in_hand& o, std::string_view item_id) {
   const auto it = o.items.find(item_id);
   return it == o.items.end() ? nullptr : &it->second;
+}
+
+namespace {
+
+// `key` of `c` with these parts where it has its unsigned ones; empty: they are of another configuration.
+std::string key_with(const callback& c, std::string_view unsigned_parts) {
+  std::string out;
+  for (std::size_t i = 0; i < c.key_frame.size(); ++i) {
+    out += c.key_frame[i];
+    if (i + 1 == c.key_frame.size()) break;
+    const auto field = canonical_field(unsigned_parts);
+    if (field.empty()) return {};
+    out += field;
+    unsigned_parts.remove_prefix(field.size());
+  }
+  return unsigned_parts.empty() ? out : std::string();
+}
+
+}  // namespace
+
+std::optional<std::string> first_key_of(const callback& c, const storage::failed_row& failed) {
+  if (!c.signed_digest || c.key_frame.empty()) return std::nullopt;
+  for (const auto& known : failed.signed_as) {
+    if (signed_with_key(c, known.digest) != *c.signed_digest) continue;
+    auto key = key_with(c, known.unsigned_key);
+    return key.empty() || key == c.key ? std::nullopt : std::optional(std::move(key));
+  }
+  return std::nullopt;
 }
 
 failed_key failed_key_of(const callback& c) { return {c.provider->name, c.body_digest, c.key_beside}; }

@@ -87,6 +87,10 @@ struct failed_in_hand {
   bool closed = false;
 };
 
+// The key under which these signed contents came first, while they could not be understood; nullopt: under this one, or nothing
+// is known of them. Anybody may write another key beside them.
+std::optional<std::string> first_key_of(const callback& c, const storage::failed_row& failed);
+
 // Under which a failed callback is kept and found: provider, SHA-256 of the body, callback::key_beside.
 using failed_key = std::tuple<std::string, sha256_digest, std::string>;
 failed_key failed_key_of(const callback& c);
@@ -205,6 +209,8 @@ class found {
   std::vector<storage::review_name> conflicts_;
   std::vector<storage::item_name> item_names_;
   std::vector<operation_id> counted_;
+  // What the names above borrow.
+  std::deque<std::string> first_keys_;
   std::vector<storage::failed_name> failed_later_;
   std::vector<storage::identity_name> meeting_, learning_;
   std::vector<std::string_view> rematched_;

@@ -22,6 +22,13 @@ void found::plan_next_look() {
     // A key of an operation that was found by alias is not read yet: its conflicts are looked up on suspicion.
     if (c.request_id.empty()) alias_keys_.push_back({o->row.id, c.key});
     if (c.signed_digest) signed_names_.push_back({o->row.id, *c.signed_digest});
+    if (const auto before = failed.find(failed_key_of(c)); before != failed.end()) {
+      if (auto first = first_key_of(c, before->second.row)) {
+        const auto& key = first_keys_.emplace_back(std::move(*first));
+        alias_keys_.push_back({o->row.id, key});
+        if (c.provider->scope == config::key_scope::provider) provider_keys_.push_back({c.provider->name, key});
+      }
+    }
     const bool may_conflict = c.request_id.empty() || c.signed_digest || foreign_claim(c, o->row.id) ||
                               (claim != o->keys.end() && claim->second.content_digest != c.content_digest);
     if (may_conflict || o->row.review_open) conflicts_.push_back({o->row.id, c.content_digest, c.signed_digest});

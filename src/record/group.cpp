@@ -27,7 +27,11 @@ outcome combine(const callback_group& g, std::vector<outcome> parts) {
     out.body = parts.front().body;
     out.detail = parts.front().detail;
   } else {
-    const auto shape = config::shape_of(g.parts.front().provider->answers, out.disposition);
+    // What is not kept is no success: others of the request do not change that.
+    const bool all_kept =
+        std::none_of(words.begin(), words.end(), [](auto word) { return word == disposition::unknown_operation; });
+    const auto shape =
+        config::shape_of(g.parts.front().provider->answers, all_kept ? out.disposition : disposition::unknown_operation);
     out.status = shape.status;
     out.body = shape.body;
   }

@@ -19,12 +19,25 @@ std::optional<std::size_t> place_in(const json_value& number) {
 
 }  // namespace
 
-std::vector<left_part> left_of(std::string_view stored, const replay& by) {
-  if (!stored.empty()) return read_left_out(stored);
-  std::vector<left_part> all(by.part ? by.parts : 1);
-  if (!by.part) return all;
+std::string place_of(const config::provider& from) {
+  const auto& how = from.extract;
+  return (how.each ? "each " + *how.each : std::string()) + "\n" +
+         (how.items && how.items->each ? "items " + *how.items->each : std::string());
+}
+
+std::vector<left_part> left_of(std::string_view stored, std::optional<std::size_t> events) {
+  auto listed = read_left_out(stored);
+  if (!stored.empty() && !leaves_others(stored)) return listed;
+  std::vector<left_part> all(events.value_or(1));
+  if (!events) return all;
   for (std::size_t i = 0; i < all.size(); ++i) all[i].part = i;
+  for (auto& one : listed)
+    if (one.part && *one.part < all.size()) all[*one.part] = std::move(one);
   return all;
+}
+
+std::vector<left_part> left_of(std::string_view stored, const replay& by) {
+  return left_of(stored, by.part ? std::optional(by.parts) : std::nullopt);
 }
 
 std::vector<left_part>::iterator replayed_part(std::vector<left_part>& left, const replay& by) {
@@ -33,7 +46,9 @@ std::vector<left_part>::iterator replayed_part(std::vector<left_part>& left, con
 
 bool speaks_of_items(std::string_view stored) { return stored.find("\"items\"") != std::string_view::npos; }
 
-std::string write_left_out(const std::vector<left_part>& left) {
+bool leaves_others(std::string_view stored) { return stored.find("\"others\"") != std::string_view::npos; }
+
+std::string write_left_out(const std::vector<left_part>& left, bool and_others) {
   json_writer out;
   out.begin_array();
   for (const auto& one : left) {
@@ -45,8 +60,10 @@ std::string write_left_out(const std::vector<left_part>& left) {
       for (const auto i : one.items) out.number(static_cast<std::int64_t>(i));
       out.end_array();
     }
+    if (!one.place.empty()) out.text("in", one.place);
     out.end_object();
   }
+  if (and_others) out.begin_object().flag("others", true).end_object();
   out.end_array();
   return out.take();
 }
@@ -56,11 +73,13 @@ std::vector<left_part> read_left_out(std::string_view text) {
   if (!read) return {};
   std::vector<left_part> out;
   for (const auto& one : read->elements) {
+    if (one.find("others") != nullptr) continue;
     auto& part = out.emplace_back();
     if (const auto* at = one.find("part")) part.part = place_in(*at);
     if (const auto* id = one.find("delivery")) {
       if (const auto parsed = parse_id<delivery_id>(id->text)) part.delivery = *parsed;
     }
+    if (const auto* place = one.find("in")) part.place = place->text;
     const auto* items = one.find("items");
     if (items == nullptr) continue;
     for (const auto& element : items->elements)

@@ -69,7 +69,7 @@ void park::take_first_look(std::vector<postgres::rows>& answers, std::size_t at)
   still_failed_ = storage::read_failed(answers.at(next));
   for (const auto& signed_of_it : storage::read_failed_signed(answers.at(next + 1)))
     for (auto& f : still_failed_)
-      if (f.id == signed_of_it.id) f.signed_again.push_back(signed_of_it.digest);
+      if (f.id == signed_of_it.id) f.signed_as.push_back(signed_of_it.what);
 }
 
 void park::take_parked(std::vector<storage::parked_row> found) {
@@ -222,7 +222,8 @@ delivery_id park::keep_payload(const callback& c) {
 }
 
 bool park::share_a_name(const callback& c, const storage::parked_row& p) {
-  if (!c.request_id.empty() && p.request_id == c.request_id) return true;
+  // Two request IDs are two operations, whatever reference both carry: whose that is will be seen (R34).
+  if (!c.request_id.empty() && p.request_id) return p.request_id == c.request_id;
   return std::any_of(c.references.begin(), c.references.end(),
                      [&](const auto& r) { return std::find(p.references.begin(), p.references.end(), r) != p.references.end(); });
 }
@@ -256,6 +257,14 @@ park::waiting* park::known_as(const callback& c) {
 }
 
 outcome park::decide_one(const callback& c, sys_micros at) {
+  for (const auto& f : still_failed_) {
+    if (c.replay || failed_key(f.provider, f.body_digest, f.key_beside) != failed_key_of(c)) continue;
+    auto first = first_key_of(c, f);
+    if (!first) continue;
+    callback again = c;
+    again.key = std::move(*first);
+    return decide_one(again, at);
+  }
   outcome out;
   auto& rows = parked_[{c.provider->name, c.key}];
   out.request_id = c.request_id;
@@ -361,7 +370,7 @@ void park::remember_failed(const callback& c, storage::parked_row& p, sys_micros
   for (const auto& f : still_failed_) {
     if (failed_key(f.provider, f.body_digest, f.key_beside) != failed_key_of(c)) continue;
     if (f.signed_digest) add(*f.signed_digest);
-    for (const auto& again : f.signed_again) add(again);
+    for (const auto& known : f.signed_as) add(known.digest);
   }
 }
 

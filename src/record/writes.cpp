@@ -27,7 +27,7 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   storage::repeated_failed repeated_failed;
   for (const auto& [name, f] : seen.failed) {
     if (f.created) new_failed.add(f.row, at);
-    if (f.times > 0) repeated_failed.add(f.row.id, f.times, at);
+    if (f.times > 0 && !f.closed) repeated_failed.add(f.row.id, f.times, at);
   }
   for (const auto& [name, r] : seen.reviews) {
     if (r.times > 0) repeated_reviews[r.row.id] += r.times;

@@ -36,12 +36,12 @@ const statement find_failed{
     {oid::text_array, oid::bytea_array, oid::bytea_array}};
 
 // In a statement of its own behind the lock, whose wait may have been for one of these.
-const statement find_failed_signed{
-    "find_failed_signed",
-    "SELECT f.id, s.signed_digest FROM recibo.failed_callbacks f JOIN unnest($1, $2, $3) AS w(provider, body_digest, key_beside) "
-    "ON f.provider = w.provider AND f.body_digest = w.body_digest AND f.key_beside = w.key_beside "
-    "JOIN recibo.signed_contents s ON s.owner = f.id",
-    {oid::text_array, oid::bytea_array, oid::bytea_array}};
+const statement find_failed_signed{"find_failed_signed",
+                                   "SELECT f.id, s.signed_digest, s.key FROM recibo.failed_callbacks f JOIN unnest($1, $2, $3) "
+                                   "AS w(provider, body_digest, key_beside) "
+                                   "ON f.provider = w.provider AND f.body_digest = w.body_digest AND f.key_beside = w.key_beside "
+                                   "JOIN recibo.signed_contents s ON s.owner = f.id",
+                                   {oid::text_array, oid::bytea_array, oid::bytea_array}};
 
 const statement any_failed{"any_failed", "SELECT EXISTS (SELECT FROM recibo.failed_callbacks)", {}};
 
@@ -153,7 +153,8 @@ void append_find_failed_signed(checked_pipeline& to, const std::vector<failed_na
 
 std::vector<failed_signed_row> read_failed_signed(const rows& from) {
   std::vector<failed_signed_row> out;
-  for (int i = 0; i < from.size(); ++i) out.push_back({from.id<failed_callback_id>(i, 0), digest_at(from, i, 1)});
+  for (int i = 0; i < from.size(); ++i)
+    out.push_back({from.id<failed_callback_id>(i, 0), {digest_at(from, i, 1), from.string(i, 2)}});
   return out;
 }
 

@@ -58,7 +58,8 @@ const statement close_resent{
 const statement select_material{
     "read_failed_material",
     "SELECT f.id, f.provider, f.delivery, d.received_at, d.secret, d.peer, d.trace_id, p.content_type, p.body, f.head, "
-    "f.signed_digest, f.body_digest, f.reason, f.left_out, coalesce(d.payload, f.delivery), f.key_beside FROM "
+    "coalesce(f.signed_digest, (SELECT s.signed_digest FROM recibo.signed_contents s WHERE s.owner = f.id ORDER BY s.seen_at "
+    "LIMIT 1)), f.body_digest, f.reason, f.left_out, coalesce(d.payload, f.delivery), f.key_beside FROM "
     "recibo.failed_callbacks f "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = f.delivery LIMIT 1) d ON true "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.payloads x WHERE x.id = coalesce(d.payload, f.delivery) LIMIT 1) p ON true WHERE "

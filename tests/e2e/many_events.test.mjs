@@ -317,6 +317,7 @@ test('a resend of which one event finds no operation leaves that event to the re
   assert.equal((await send('strictly', text)).json.disposition, 'unmapped');
   await map('strictly', { dawned: 'complete' });
   const again = await send('strictly', text);
+  assert.deepEqual([again.status, again.json.code], [404, 'unknown_operation'], 'what is not kept is no success');
   assert.deepEqual(again.json.events.map((e) => e.disposition), ['applied', 'unknown_operation'], again.text);
   const [failed] = await failedOf('strictly');
   assert.ok(failed, 'one of its events is still to be decided');

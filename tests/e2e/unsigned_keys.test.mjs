@@ -241,7 +241,7 @@ test('what failed and was given up leaves nothing behind', async () => {
   for (const ago of [30, 20]) assert.equal((await signed('lamp', body, String(nowSeconds() - ago))('d-1')).json.disposition, 'unmapped');
   const [failed] = (await recibo.list('/v1/failed-callbacks?provider=lamp')).filter((f) => f.request_id === id);
   const kept = () => recibo.sql('SELECT count(*)::int AS n FROM recibo.signed_contents WHERE owner = $1', [failed.failed_callback_id]);
-  assert.equal((await kept())[0].n, 1);
+  assert.equal((await kept())[0].n, 2, 'each content that was signed');
   const given = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/discard`, { token: 'ops', body: { reason: 'theirs' } });
   assert.equal(given.status, 200, given.text);
   assert.equal((await kept())[0].n, 0);

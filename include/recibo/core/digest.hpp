@@ -57,4 +57,7 @@ class canonical {
   std::string bytes_;
 };
 
+// The first field of canonical bytes, with its length; empty: they do not begin with one that is present.
+std::string_view canonical_field(std::string_view bytes) noexcept;
+
 }  // namespace recibo

@@ -123,9 +123,12 @@ struct callback {
   // What was added to that: those parts of the key, in canonical bytes, so that other signed contents of the same bytes can
   // be told by it too.
   std::string signed_parts;
-  // SHA-256 over the signed parts of the key that stand outside the body; empty: none. The same body with another one of
-  // these is another callback, also where it cannot be understood.
+  // SHA-256 over what names it and stands outside the body: the operation of its callback URL, identities, signed parts of the
+  // key; empty: nothing. The same body with another one of these is another callback, also where it cannot be understood.
   std::string key_beside;
+  // Of a key with parts that are not signed: these, and what of `key` stands before, between and behind them; canonical bytes.
+  std::string unsigned_key;
+  std::vector<std::string> key_frame;
   // Its place among the events of its request, from 0; nullopt: the request is one event.
   std::optional<std::size_t> part;
 

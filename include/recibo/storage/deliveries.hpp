@@ -42,12 +42,18 @@ struct new_payloads {
   void add(delivery_id id, std::string_view body, std::string_view content_type);
 };
 
+// What was signed of a failed callback, under which unsigned parts of its key it came first.
+struct failed_signed {
+  sha256_digest digest{};
+  std::string unsigned_key;
+};
+
 // What is kept of a callback that could not be understood.
 struct failed_row {
   failed_callback_id id;
   std::string provider;
   sha256_digest body_digest{};
-  // SHA-256 over the signed parts of the key that stand outside the body; empty: none.
+  // SHA-256 over what names it and stands outside the body; empty: nothing.
   std::string key_beside{};
   std::string disposition, reason, detail;
   delivery_id delivery;
@@ -57,9 +63,9 @@ struct failed_row {
   std::string left_out{};
   // Of new rows alone: what a replay reads beside the body.
   std::string head{};
-  // What was signed of it, and of its repetitions where that is something else.
+  // What was signed of it. With keys that are not signed, also of its repetitions, and under which key.
   std::optional<sha256_digest> signed_digest{};
-  std::vector<sha256_digest> signed_again{};
+  std::vector<failed_signed> signed_as{};
 };
 struct failed_name {
   std::string_view provider;
@@ -69,10 +75,10 @@ struct failed_name {
 // Locks those of these failed callbacks that exist, skipping none: the rows are held for the length of one commit.
 void append_find_failed(checked_pipeline& to, const std::vector<failed_name>& names);
 std::vector<failed_row> read_failed(const postgres::rows& from);
-// What was signed of their repetitions, of those that are locked: failed_row::signed_again.
+// What was signed of those that are locked: failed_row::signed_as.
 struct failed_signed_row {
   failed_callback_id id;
-  sha256_digest digest{};
+  failed_signed what;
 };
 void append_find_failed_signed(checked_pipeline& to, const std::vector<failed_name>& names);
 std::vector<failed_signed_row> read_failed_signed(const postgres::rows& from);
