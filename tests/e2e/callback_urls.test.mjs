@@ -74,6 +74,32 @@ test('a form at the URL of its operation is applied, and sent again it is a repl
   assert.ok((await recibo.metric('recibo_secret_last_used_seconds', { provider: 'faxes', secret: 'callback-url/current' })) > 1e9, 'when it was last used is a metric');
 });
 
+test('equal bodies at the URLs of several operations are several callbacks, also while they cannot be understood', async () => {
+  const all = [];
+  for (let i = 0; i < 3; ++i) all.push(await registered('faxes'));
+  for (const { id, target } of all) {
+    const answer = await post(target, 'status=delivered', form);
+    assert.deepEqual([answer.status, answer.json.disposition, answer.json.request_id], [202, 'unmapped', id], answer.text);
+  }
+  const words = { ...recibo.config.providers.faxes.events };
+  const map = async (events) => {
+    recibo.config.providers.faxes.events = events;
+    recibo.write();
+    assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
+  };
+  await map({ ...words, delivered: words.sent });
+  // One comes again, and closes its own.
+  assert.equal((await post(all[1].target, 'status=delivered', form)).json.disposition, 'applied');
+  const failed = (await recibo.list('/v1/failed-callbacks?provider=faxes')).filter((f) => all.some(({ id }) => id === f.request_id));
+  assert.deepEqual(new Set(failed.map((f) => f.request_id)), new Set([all[0].id, all[2].id]));
+  for (const one of failed) {
+    const done = await recibo.api('POST', `/v1/failed-callbacks/${one.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended' } });
+    assert.deepEqual([done.json.disposition, done.json.closed], ['applied', true], done.text);
+  }
+  for (const { id } of all) await recibo.expectCounts(id, 1, 1, 0);
+  await map(words);
+});
+
 test('a GET brings the same, its repetition by a prefetch is a replay, and a HEAD is nothing', async () => {
   const { id, target } = await registered('faxes');
   const before = await recibo.everything();

@@ -10,6 +10,7 @@ const stage = await Stage.begin({
     config.providers.wide = { ...config.providers.p1, idempotency: { scope: ['provider', 'key'] } };
     config.providers.composite = { ...config.providers.p1, idempotency: { scope: ['provider', 'key'] }, extract: { ...config.providers.p1.extract, idempotency_key: ['/a', '/b'] } };
     config.providers.brief = { ...config.providers.p1, idempotency: { keep: '1h' } };
+    config.providers.referring = { ...config.providers.p1, extract: { ...config.providers.p1.extract, reference: '/reference' } };
     config.providers.crowd = { ...config.providers.p1, parking: { per_identity: 3, expire: '1h' } };
     return config;
   },
@@ -36,6 +37,20 @@ test('a key of a whole provider means one callback, whatever operation it is of'
   assert.deepEqual([review.kind, review.count, reached], ['conflict', 2, [['first', first.json.delivery_id, 64], ['opened_by', foreign.json.delivery_id, 64]]]);
   assert.deepEqual(look(await send('p1', callbackBody(elsewhere, key))), [200, 'applied', false], 'another provider\'s keys are its own');
   assert.deepEqual(look(await send('wide', callbackBody(two, `${key}-2`))), [200, 'applied', false]);
+});
+
+test('two request IDs that wait under one reference and one key are two callbacks', async () => {
+  const [one, two] = [freshId(), freshId()];
+  const reference = `ref-${one}`;
+  const tell = (id, status) => send('referring', callbackBody(id, 'k', status, { reference }));
+  assert.deepEqual(look(await tell(one, 'processing')), [202, 'parked', false]);
+  assert.deepEqual(look(await tell(two, 'succeeded')), [202, 'parked', false]);
+  await recibo.accepted(two, { provider: 'referring' });
+  await recibo.accepted(one, { provider: 'referring' });
+  assert.equal((await recibo.get(two)).state, 'completed');
+  const reviews = await recibo.list(`/v1/reviews?request_id=${one}`);
+  assert.deepEqual(reviews.map((r) => r.kind), ['alias_taken'], 'whose the reference is, is for a person');
+  assert.equal((await recibo.audit()).code, 0);
 });
 
 test('two operations at once under one key: one has it', async () => {

@@ -235,6 +235,22 @@ for (const way of ['a replay', 'a resend', 'a replay that waits', 'a resend that
   });
 }
 
+test('what failed under a key means that key when its bytes come again under another', async () => {
+  const id = freshId();
+  await recibo.accepted(id, { provider: 'lamp', amount: undefined, currency: undefined });
+  const word = `first-${id}`;
+  const body = say(id, word);
+  const [first, second] = [30, 20].map((ago) => signed('lamp', body, String(nowSeconds() - ago)));
+  assert.equal((await first('d-1')).json.disposition, 'unmapped');
+  await map('lamp', { ...known, [word]: 'switch_on' });
+  assert.deepEqual(look(await first('d-9')), [200, 'applied', false]);
+  assert.deepEqual(look(await signed('lamp', say(id, 'off'))('d-2')), [200, 'applied', false]);
+  assert.deepEqual(look(await second('d-1')), [200, 'applied', true], 'a retry of the sender, signed anew');
+  assert.equal(await state(id), 'off');
+  await recibo.expectCounts(id, 2, 2, 0);
+  await map('lamp', known);
+});
+
 test('what failed and was given up leaves nothing behind', async () => {
   const id = freshId();
   const body = say(id, `lost-${id}`);
