@@ -6,16 +6,19 @@ namespace recibo::receive {
 namespace {
 
 // How often a refusal is looked into: for one provider, so that a flood at one does not hide the trouble of another, and for
-// all of them. A look is bounded to about a millisecond (verify::small_effort), so that strangers cost half a percent of a core.
+// all of them. A look is bounded to one or two milliseconds (verify::small_effort), so that strangers cost a percent of a core at
+// most.
 constexpr config::rate looks_of_one{0.5, 4}, looks_of_all{4, 8};
 // Larger bodies are not looked into: each try reads the body anew.
 constexpr std::size_t looked_into_max = 16 << 10;
+// Other providers whose secrets are tried.
+constexpr std::size_t others_max = 60;
 constexpr std::string_view everybody = "";  // no provider is called so
 
 std::vector<verify::other_sender> others_of(const config::settings& settings, const config::provider& from) {
   std::vector<verify::other_sender> out;
   for (const auto& [name, one] : settings.providers) {
-    if (name != from.name && out.size() < 20) out.push_back({name, &one.verify, &one.keys});
+    if (name != from.name && out.size() < others_max) out.push_back({name, &one.verify, &one.keys});
   }
   return out;
 }

@@ -50,10 +50,12 @@ class maker {
     secret_validity();
     secret_forms();
     line_ends();
+    secrets_of_others();
+    urls();
+    common_ = false;
     signature_forms();
     renamed_headers();
-    other_providers();
-    urls();
+    schemes_of_others();
     other_hashes();
     json();
     wrappings();
@@ -63,7 +65,7 @@ class maker {
 
  private:
   void add(cause why, subject of, std::string says, std::function<bool(trial&)> apply) {
-    out_.push_back({why, of, std::move(says), std::move(apply)});
+    out_.push_back({why, of, std::move(says), std::move(apply), common_});
   }
 
   void secret_validity() {
@@ -205,16 +207,26 @@ class maker {
     }
   }
 
-  void other_providers() {
+  static bool has_secrets(const other_sender& one) {
+    return one.how != nullptr && one.keys != nullptr && one.how->kind != scheme_kind::none;
+  }
+
+  void secrets_of_others() {
     for (const other_sender& one : asked_.others) {
-      if (one.how == nullptr || one.keys == nullptr || one.how->kind == scheme_kind::none) continue;
-      const std::string name(one.name);
-      add(cause::other_provider, subject::secret, "a secret of the provider " + name, [keys = one.keys](trial& t) {
-        t.keys = *keys;
-        t.rekey();
-        return true;
-      });
-      add(cause::other_provider, subject::scheme, "scheme and secrets of the provider " + name,
+      if (!has_secrets(one)) continue;
+      add(cause::other_provider, subject::secret, "a secret of the provider " + std::string(one.name),
+          [keys = one.keys](trial& t) {
+            t.keys = *keys;
+            t.rekey();
+            return true;
+          });
+    }
+  }
+
+  void schemes_of_others() {
+    for (const other_sender& one : asked_.others) {
+      if (!has_secrets(one)) continue;
+      add(cause::other_provider, subject::scheme, "scheme and secrets of the provider " + std::string(one.name),
           [how = one.how, keys = one.keys](trial& t) {
             t.how = *how;
             t.keys = *keys;
@@ -318,6 +330,7 @@ class maker {
 
   const question& asked_;
   std::size_t bytes_max_;
+  bool common_ = true;
   std::vector<change> out_;
 };
 

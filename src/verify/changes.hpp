@@ -37,9 +37,11 @@ struct change {
   subject of;
   std::string says;                   // "…" of "it verifies with …"
   std::function<bool(trial&)> apply;  // false: it changes nothing here
+  // One of the usual mistakes. Where none of them makes the signature, it is most likely of a secret that nobody here knows.
+  bool common = false;
 };
 
-// Most likely first. `bytes_max` bounds how large a body is written anew.
+// Most likely first: the common ones before all others. `bytes_max` bounds how large a body is written anew.
 std::vector<change> changes_for(const question& asked, std::size_t bytes_max);
 
 }  // namespace recibo::verify

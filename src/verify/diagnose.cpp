@@ -163,12 +163,14 @@ class search {
     const auto changes = changes_for(asked_, asked_.bound.bytes_max / 16);
     std::vector<const change*> applicable;
     for (const change& one : changes) {
+      if (!one.common) tried_common_ = true;
       if (!may_go_on()) return false;
       trial with = base;
       if (!one.apply(with)) continue;
       applicable.push_back(&one);
       if (accept(with, one, nullptr)) return true;
     }
+    tried_common_ = true;
     for (std::size_t i = 0; i < applicable.size(); ++i) {
       for (std::size_t j = i + 1; j < applicable.size(); ++j) {
         if (applicable[i]->of == applicable[j]->of) continue;
@@ -193,8 +195,12 @@ class search {
       set(cause::content_missing, "A header or field that the scheme signs is absent: another scheme, or a proxy that drops it.");
     } else if (why.code == permanent::timestamp_missing) {
       set(cause::timestamp_missing, "The scheme needs a time stamp, and there is none where it looks for one.");
-    } else if (!may_go_on()) {
+    } else if (!tried_common_) {
       set(cause::not_examined, "Not looked into far enough; `recibo verify` with the captured request looks into all of it.");
+    } else if (!may_go_on()) {
+      set(cause::secret_of_nobody,
+          "No secret that is known here makes this signature, and none of the usual mistakes explains it: most likely the sender "
+          "has another secret, or somebody else sent it. `recibo verify` with the captured request looks further.");
     } else {
       set(cause::secret_of_nobody,
           "No secret that is known here makes this signature, whatever was changed: the sender has another secret, the body was "
@@ -205,6 +211,7 @@ class search {
   const question& asked_;
   diagnosis out_;
   std::size_t bytes_ = 0;
+  bool tried_common_ = false;
 };
 
 }  // namespace

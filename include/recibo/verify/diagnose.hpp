@@ -35,10 +35,10 @@ enum class cause {
   secret_form,        // the secret's text is to be decoded otherwise, or has blanks that do not belong to it
   other_provider,     // made by a secret of another provider of this configuration
   other_scheme,       // it verifies by another preset, or another hash
-  secret_of_nobody,   // nothing that is known here made it: another secret, or a body changed beyond recognition
+  secret_of_nobody,   // nothing that is known here made it, at least by none of the usual mistakes: most likely another secret
   key_unknown,        // the request names a key that is not the provider's, or that the provider does not know
   callback_url,       // its URL is no operation's: a wrong or expired token, or none
-  not_examined,       // the search was bounded away
+  not_examined,       // the search was bounded away before the usual mistakes were through
 };
 std::string_view to_string(cause c) noexcept;
 
@@ -54,8 +54,8 @@ struct effort {
   std::size_t trials_max = 20'000;
   std::size_t bytes_max = std::size_t{256} << 20;
 };
-// For requests of strangers: about a millisecond.
-inline constexpr effort small_effort{150, std::size_t{512} << 10};
+// For requests of strangers: one to two milliseconds. Enough for the usual mistakes with some sixty providers.
+inline constexpr effort small_effort{200, std::size_t{1} << 20};
 
 struct question {
   const scheme& how;

@@ -203,10 +203,51 @@ TEST(Diagnose, ItsCostIsBounded) {
   s.bound = small_effort;
   const auto d = look(s);
   EXPECT_EQ(d.why, cause::not_examined);
-  EXPECT_LE(d.trials, 4u) << "large bodies use the bytes up";
+  EXPECT_LE(d.trials, 8u) << "large bodies use the bytes up";
   s.body = std::string(b0);
   const auto small = look(s);
   EXPECT_LE(small.trials, small_effort.trials_max);
+}
+
+// The commonest case of all is told within the effort that strangers are given, however many providers there are.
+TEST(Diagnose, AWrongSecretIsToldWithinASmallEffort) {
+  for (const int providers : {1, 5, 50, 60}) {
+    for (const std::size_t length : {std::size_t{130}, std::size_t{4'000}}) {
+      const scheme how = presets().at("stripe"), wanted = p1_scheme();
+      std::vector<scheme> schemes;
+      std::vector<keyring> keys;
+      std::vector<std::string> names;
+      for (int i = 1; i < providers; ++i) {
+        schemes.push_back(i % 2 == 0 ? presets().at("github") : presets().at("standard-webhooks"));
+        const std::string text = i % 2 == 0 ? "secret of code host " + std::to_string(i)
+                                            : "whsec_" + to_base64("secret of 32 bytes, number " + std::to_string(10'000 + i));
+        keys.push_back(make_keys(schemes.back(), {text}));
+        names.push_back("provider-" + std::to_string(i));
+      }
+      std::vector<other_sender> others;
+      for (std::size_t i = 0; i < keys.size(); ++i) others.push_back({names[i], &schemes[i], &keys[i]});
+      const std::string body = R"({"request_id":"req-1","text":")" + std::string(length, 'x') + R"("})";
+      headers sent{{"Content-Type", "application/json"},
+                   {"User-Agent", "a sender with a name of some length/1.0 (+https://example.com)"}};
+      const auto made =
+          sign(how, {"POST", "", "", sent, body}, make_secret(how, "sender", "whsec_of_somebody_else"), at_unix(b0_time));
+      ASSERT_TRUE(made);
+      sent.insert(sent.end(), made->begin(), made->end());
+      const keyring own = make_keys(how, {"whsec_that_is_configured"});
+      const auto d = diagnose({how, {"POST", "", "", sent, body}, own, at_unix(b0_time), others, small_effort});
+      EXPECT_EQ(d.why, cause::secret_of_nobody) << providers << ' ' << length << ": " << d.explanation;
+      EXPECT_NE(d.explanation.find("another secret"), std::string::npos) << d.explanation;
+      EXPECT_LE(d.trials, small_effort.trials_max);
+      // The secret of another is found all the same, also the last one's.
+      if (providers == 1) continue;
+      const named_secret& theirs = keys.back().secrets.front();
+      const auto theirs_made =
+          sign(how, {"POST", "", "", {}, body}, make_secret(how, "sender", std::string(theirs.text.reveal())), at_unix(b0_time));
+      ASSERT_TRUE(theirs_made);
+      const auto mixed = diagnose({how, {"POST", "", "", *theirs_made, body}, own, at_unix(b0_time), others, small_effort});
+      EXPECT_EQ(mixed.why, cause::other_provider) << providers << ' ' << mixed.explanation;
+    }
+  }
 }
 
 TEST(Findings, ShowWhatIsSignedWithoutObeyingIt) {
