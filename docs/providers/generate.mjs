@@ -59,10 +59,11 @@ export function configuration(name, profile, scheme) {
   }
   if (minted) lines.push('    callback_url: required');
   if (profile.public_url) lines.push(`    public_url: https://hooks.example.com/callbacks/${id}`);
+  if (profile.mode) lines.push(`    mode: ${profile.mode}`);
   lines.push('    extract:');
   for (const [key, value] of Object.entries(profile.extract)) lines.push(`      ${key}: ${flow(value)}`);
-  lines.push('    events:');
-  for (const [word, event] of Object.entries(profile.events)) lines.push(`      ${scalar(word)}: ${event}`);
+  if (profile.events) lines.push('    events:', ...Object.entries(profile.events).map(([word, event]) => `      ${scalar(word)}: ${event}`));
+  if (profile.status) lines.push('    status:', ...Object.entries(profile.status).map(([key, value]) => `      ${key}: ${flow(value)}`));
   if (profile.example_handshake) lines.push(`    handshake: ${flow(profile.example_handshake).replaceAll(/"?(\$\{\w+\})"?/g, '"$1"')}`);
   return `${lines.join('\n')}\n`;
 }
@@ -79,11 +80,13 @@ function span(s) {
 }
 
 const successes = { applied: 200, redundant: 200, partial: 200, duplicate: 200, stale: 200, parked: 202, review: 200, unmapped: 202, ignored: 200 };
+// With `mode: hint` a callback is answered with this, or refused.
+const hinted = { duplicate: 202, hint: 202, parked: 202, ignored: 200 };
 // The statuses that differ from the usual ones, as the profile makes them (src/config/profiles.cpp).
-export function statuses({ accepts = [], refusals_hurt: hurts }) {
+export function statuses({ accepts = [], refusals_hurt: hurts, mode }) {
   const out = hurts ? { conflict: 200, unprocessable: 202 } : {};
   if (accepts.length === 0) return out;
-  for (const [word, status] of Object.entries(successes)) if (!accepts.includes(status)) out[word] = accepts[0];
+  for (const [word, status] of Object.entries(mode === 'hint' ? hinted : successes)) if (!accepts.includes(status)) out[word] = accepts[0];
   for (const word of Object.keys(out)) if (!accepts.includes(out[word])) out[word] = accepts[0];
   return out;
 }
@@ -116,11 +119,12 @@ export function page(name, profile, scheme) {
   out.push('', `The secret: ${profile.secret}.`, '');
   out.push('## Configuration', '');
   if (profile.extract === undefined) {
-    out.push('There is no configuration to show: see below.', '');
+    out.push('There is none that could serve its callbacks: see below.', '');
   } else {
     if (hasPublicKey(scheme) && !profile.fetch && scheme.key?.certificate_url_header === undefined) out.push('<!-- not run by the tests: it wants a public key of this provider -->');
     out.push('```yaml', configuration(name, profile, scheme).trimEnd(), '```', '');
-    out.push('Words and places are those of one kind of event; look at a payload of your own and adapt `extract` and `events`. The events on the', 'right are those of the built-in workflow `default`.', '');
+    if (profile.mode === 'hint') out.push('A callback is a [hint](../operations.md#look-ups): it names the payment, and what `status` answers is what counts. The events on the', 'right are those of the built-in workflow `default`.', '');
+    else out.push('Words and places are those of one kind of event; look at a payload of your own and adapt `extract` and `events`. The events on the', 'right are those of the built-in workflow `default`.', '');
   }
   out.push('## How it behaves', '', '| | |', '| --- | --- |');
   out.push(`| takes for success | ${profile.success} |`);
@@ -138,11 +142,18 @@ export function page(name, profile, scheme) {
   if (profile.notes?.length) out.push('## Worth knowing', '', ...profile.notes.map((note) => `- ${sentence(note)}`), '');
   if (profile.extract && (scheme?.signature?.from ?? 'header') === 'header' && ['hmac', 'hash', 'token'].includes(scheme?.kind)) {
     // Where the word for what happened is the reference itself, both are the same.
-    const reference = JSON.stringify(profile.extract.reference) === JSON.stringify(profile.extract.event) ? firstEvent : 'REFERENCE';
+    const reference = profile.extract.event && JSON.stringify(profile.extract.reference) === JSON.stringify(profile.extract.event) ? firstEvent : 'REFERENCE';
     const identity = profile.extract.request_id || profile.needs === 'callback_url' ? '--request-id ID' : `--reference ${reference}`;
-    out.push('## Try it', '', `Register an operation at this provider, then \`recibo send ${name} ${identity} --event ${firstEvent} --dry-run\` shows the`, 'request as the provider would sign it; without `--dry-run` it is sent to this machine.', '');
+    const event = firstEvent === undefined ? '' : ` --event ${firstEvent}`;
+    out.push('## Try it', '', `Register an operation at this provider, then \`recibo send ${name} ${identity}${event} --dry-run\` shows the`, 'request as the provider would sign it; without `--dry-run` it is sent to this machine.', '');
   }
   return `${out.join('\n').trimEnd()}\n`;
+}
+
+// The providers whose requests verify and cannot be read.
+function without(pages) {
+  const names = pages.filter(({ profile }) => profile.extract === undefined).map(({ name, profile }) => `[${profile.title}](${name}.md)`);
+  return names.length === 0 ? [] : [`Without a configuration is ${names.join(', ')}: requests verify, and what they say is in no form that can be read here.`, ''];
 }
 
 export function index(pages) {
@@ -150,6 +161,9 @@ export function index(pages) {
     'A page for each preset: what to paste where, a configuration that `recibo check` takes, the verification request, time limit and',
     'answers, how the provider sends again, and what has bitten others. For a sender without a page see',
     '[signature schemes](../signature-schemes.md#describing-a-scheme).', '',
+    ...without(pages),
+    'A word that means an attempt which may be made again is no end of an operation: it is `ignore` in these configurations, and the',
+    'limit of the state speaks when nothing follows. What comes after an end and contradicts it is a review.', '',
     '| provider | preset | waits | sends again for | handshake |', '| --- | --- | --- | --- | --- |'];
   for (const { name, profile } of pages) {
     const kind = profile.handshake ?? profile.example_handshake?.type;

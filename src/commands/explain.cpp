@@ -22,6 +22,7 @@ using header_list = std::vector<std::pair<std::string, std::string>>;
 struct request {
   std::string method = "POST", path, query, body;
   header_list headers;
+  std::size_t beyond = 0;  // bytes that were captured behind the body: no part of the request
 };
 
 // What the service would never take is no request of its own; the largest body that can be configured, and a head.
@@ -80,6 +81,27 @@ bool take_head(std::string_view& text, bool whole, request& out) {
   return !out.headers.empty();
 }
 
+// What the head says of the body's length; nullopt: nothing, or nothing that can be relied on.
+std::optional<std::size_t> told_length(const header_list& headers) {
+  std::optional<std::size_t> out;
+  for (const auto& [name, value] : headers) {
+    if (same_text(name, "transfer-encoding")) return std::nullopt;
+    if (!same_text(name, "content-length")) continue;
+    std::size_t said = 0;
+    const auto end = value.data() + value.size();
+    const auto read = std::from_chars(value.data(), end, said);
+    if (read.ec != std::errc() || read.ptr != end || (out && *out != said)) return std::nullopt;
+    out = said;
+  }
+  return out;
+}
+
+// The same where it differs from what was captured.
+std::optional<std::size_t> other_length(const request& what) {
+  const auto said = told_length(what.headers);
+  return said && *said != what.body.size() ? said : std::nullopt;
+}
+
 std::optional<request> read_request(const captured_request& asked, context& ctx) {
   const bool in_one = !asked.file.empty();
   const std::string& named = in_one ? asked.file : asked.headers_file;
@@ -97,23 +119,17 @@ std::optional<request> read_request(const captured_request& asked, context& ctx)
   }
   if (in_one) {
     out.body = rest;
+    // As a server reads it: an editor or a copy has often put a line end behind it.
+    if (const auto said = told_length(out.headers); said && *said < out.body.size()) {
+      out.beyond = out.body.size() - *said;
+      out.body.resize(*said);
+    }
   } else if (!asked.body_file.empty()) {
     auto body = read_captured(asked.body_file, ctx);
     if (!body) return std::nullopt;
     out.body = std::move(*body);
   }
   return out;
-}
-
-// What the head says of the body's length, where that differs from what was captured.
-std::optional<std::size_t> other_length(const request& what) {
-  for (const auto& [name, value] : what.headers) {
-    std::size_t said = 0;
-    if (same_text(name, "content-length") && std::from_chars(value.data(), value.data() + value.size(), said).ec == std::errc() &&
-        said != what.body.size())
-      return said;
-  }
-  return std::nullopt;
 }
 
 std::string validity(const verify::named_secret& one, sys_micros at) {
@@ -182,6 +198,9 @@ void print(const report& r, std::ostream& out) {
   if (r.url.wanted) out << "URL:        " << r.url.says << '\n';
   print_places(r, out);
   out << "body:       " << r.what.body.size() << " bytes, SHA-256 " << to_hex(binary(sha256(r.what.body))) << '\n';
+  if (r.what.beyond > 0)
+    out << "            " << r.what.beyond << (r.what.beyond == 1 ? " byte" : " bytes")
+        << " behind it are beyond its Content-Length and were left out\n";
   if (const auto said = other_length(r.what))
     out << "            Content-Length says " << *said << " bytes: what was captured is not what was sent\n";
   if (r.found.content) out << "signed:     " << r.found.content_size << " bytes: " << *r.found.content << '\n';
@@ -221,6 +240,7 @@ void print_json(const report& r, std::ostream& to) {
     out.null();
   }
   out.key("body").begin_object().number("bytes", static_cast<std::int64_t>(r.what.body.size()));
+  out.number("beyond_content_length", static_cast<std::int64_t>(r.what.beyond));
   out.text("sha256", to_hex(binary(sha256(r.what.body)))).end_object().key("signed");
   if (r.found.content)
     out.begin_object()

@@ -10,6 +10,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -48,6 +51,30 @@ int print_answer(const exchanged& answer, std::ostream& out) {
   return answer.status / 100 == 2 ? exit_fine : exit_not_so;
 }
 
+// Exactly the bytes, so that a file or pipe holds the request and nothing else. On a terminal the prompt would stand behind the
+// body: the line end that prevents it goes another way, and is part of no copy.
+void print_request(const std::string& request, context& ctx) {
+  *ctx.out << request << std::flush;
+  if (isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1) *ctx.err << std::endl;
+}
+
+// A word that stands in no map is sent all the same: to see what becomes of it is a use of this command.
+void tell_of_unmapped(const config::provider& p, const std::string& event, context& ctx) {
+  if (event.empty() || p.hints || p.events.empty() || p.events.contains(event)) return;
+  const auto means_it = [&](const auto& one) { return one.second == event; };
+  if (std::any_of(p.events.begin(), p.events.end(), means_it)) return;
+  constexpr std::size_t shown_max = 20;
+  std::string words;
+  std::size_t shown = 0;
+  for (const auto& [word, meaning] : p.events) {
+    if (++shown > shown_max) break;
+    words += (words.empty() ? "" : ", ") + word + " (" + meaning + ')';
+  }
+  if (p.events.size() > shown_max) words += ", and " + std::to_string(p.events.size() - shown_max) + " more";
+  *ctx.err << "recibo send: " << event << " is not among the events of " << p.name << ", so it will be unmapped; there are "
+           << words << '\n';
+}
+
 int send(options& asked, context& ctx) {
   const auto settings = load_settings(ctx);
   if (!settings) return ctx.exit_code;
@@ -63,10 +90,12 @@ int send(options& asked, context& ctx) {
       return exit_wrong;
     }
     asked.what.body = std::move(body.bytes);
-  } else if (asked.what.event.empty() || (asked.what.request_id.empty() && asked.what.reference.empty())) {
+  } else if ((asked.what.event.empty() && !provider->second.hints) ||
+             (asked.what.request_id.empty() && asked.what.reference.empty())) {
     *ctx.err << "recibo send: --event and one of --request-id and --reference are needed, or --body\n";
     return exit_wrong;
   }
+  if (asked.body_file.empty()) tell_of_unmapped(provider->second, asked.what.event, ctx);
   const sys_micros at = now();
   std::string token;
   if (provider->second.callback_url) {
@@ -95,7 +124,7 @@ int send(options& asked, context& ctx) {
   }
   const std::string request = write_request(*made, *to);
   if (asked.dry_run) {
-    *ctx.out << request << '\n';
+    print_request(request, ctx);
     return exit_fine;
   }
   tls_manners manners;
@@ -120,7 +149,8 @@ void add_send(CLI::App& app, context& ctx) {
   command->add_option("--event", asked->what.event, "The provider's word, or the workflow's event");
   command->add_option("--key", asked->what.key, "Idempotency key; once for each part of a composite one (default: a new one)")
       ->allow_extra_args(false);
-  command->add_option("--amount", asked->what.amount, "Amount, for example 19.99");
+  command->add_option("--amount", asked->what.amount,
+                      "Amount in major units, for example 19.99; written in the unit that the provider counts in");
   command->add_option("--currency", asked->what.currency, "ISO 4217 code");
   command->add_option("--account", asked->what.account, "Account that the money is of");
   command->add_option("--occurred-at", asked->what.occurred_at, "RFC 3339 (default: now)");

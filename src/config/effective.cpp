@@ -62,11 +62,18 @@ void put_sources(json& out, const char* key, const sources& all) {
   out[key] = std::move(list);
 }
 
+void put_event(json& out, const sources& all) {
+  if (all.size() < 2) return put_sources(out, "event", all);
+  json list = json::array();
+  for (const auto& s : all) list.push_back(one_source(s));
+  out["event"] = {{"join", std::move(list)}};
+}
+
 json of(const item_rule& i) {
   json out = json::object();
   if (i.each) out["each"] = *i.each;
   put_sources(out, "item_id", i.item_id);
-  put_sources(out, "event", i.event);
+  put_event(out, i.event);
   put_sources(out, "occurred_at", i.occurred_at);
   put_sources(out, "sequence", i.sequence);
   for (const auto& [name, from] : i.result) out["result"][name] = one_source(from);
@@ -79,7 +86,7 @@ json of(const extract& e) {
   put("request_id", e.request_id);
   put("reference", e.reference);
   put("idempotency_key", e.idempotency_key);
-  put("event", e.event);
+  put_event(out, e.event);
   put("sequence", e.sequence);
   put("occurred_at", e.occurred_at);
   put("amount", e.amount);

@@ -21,6 +21,9 @@ struct rules {
   bool amount = false;   // takes `unit`
 };
 
+// Of one word.
+constexpr std::size_t parts_max = 8;
+
 class extract_reader {
  public:
   extract_reader(reading& r, const verify::scheme* scheme, const extract_rules& how) : r_(r), scheme_(scheme), how_(how) {}
@@ -31,11 +34,32 @@ class extract_reader {
     within_ = each_ + within;
     if (!f || f.value->what == node::kind::broken) return out;
     if (f.value->what == node::kind::list && !how.several) {
-      r_.error(f.at, std::string(f.name) + ": one source; only idempotency_key and reference may list several");
+      r_.error(f.at,
+               std::string(f.name) + (f.name == "event" ? ": one source; several that make one word are {join: [...]}"
+                                                        : ": one source; only idempotency_key and reference may list several"));
       return out;
     }
     for (const field& one : elements(r_, f, true)) {
       if (auto s = read_one(one, how)) out.push_back(std::move(*s));
+    }
+    return out;
+  }
+
+  // The word for what happened, which several places may make together: {join: [source, ...]}.
+  sources read_event(const field& f, const std::string& within = {}) {
+    if (!f || f.value->what != node::kind::map || f.value->find("join") == nullptr) return read(f, {}, within);
+    sources out;
+    within_ = each_ + within;
+    section s(r_, f);
+    const field join = s.get("join");
+    if (!join || join.value->what == node::kind::broken) return out;
+    // Problems are those of the event, which is what the sources make.
+    const field parts{f.name, join.value, join.at, join.key};
+    const auto all = elements(r_, parts);
+    if (join.value->what == node::kind::list && (all.size() < 2 || all.size() > parts_max))
+      r_.error(join.at, "join: two to " + std::to_string(parts_max) + " sources make one word");
+    for (const field& one : all) {
+      if (auto source = read_one(one, {})) out.push_back(std::move(*source));
     }
     return out;
   }
@@ -187,12 +211,14 @@ void default_key(reading& r, const section& s, const verify::scheme* scheme, ext
 }
 
 // A source of an item stands in JSON, relative to its element; whether it is signed is asked of the whole place.
-sources read_item_source(reading& r, extract_reader& read, const field& f, const std::string& each, const rules& how) {
-  sources out = read.read(f, how, each);
-  for (const source& one : out)
+sources in_element(reading& r, const field& f, sources read) {
+  for (const source& one : read)
     if (one.from != source::place::json)
       r.error(f.at, std::string(f.name) + ": what is said of an item stands in the JSON of its element");
-  return out;
+  return read;
+}
+sources read_item_source(reading& r, extract_reader& read, const field& f, const std::string& each, const rules& how) {
+  return in_element(r, f, read.read(f, how, each));
 }
 
 void read_items(reading& r, const field& f, extract_reader& read, extract& out) {
@@ -208,7 +234,8 @@ void read_items(reading& r, const field& f, extract_reader& read, extract& out) 
   }
   const field id = s.require("item_id", "which item an element is about");
   rule.item_id = read_item_source(r, read, id, each, {use::identity, false, false});
-  rule.event = read_item_source(r, read, s.require("event", "what happened to the item, in the provider's words"), each, {});
+  const field event = s.require("event", "what happened to the item, in the provider's words");
+  rule.event = in_element(r, event, read.read_event(event, each));
   rule.occurred_at = read_item_source(r, read, s.get("occurred_at"), each, {use::other, false, true});
   rule.sequence = read_item_source(r, read, s.get("sequence"), each, {});
   for (const named& one : members(r, s.get("result"))) {
@@ -235,7 +262,7 @@ void read_extract(reading& r, const field& f, const verify::scheme* scheme, cons
   const field items = s.get("items");
   // Where a body is about items, it need not say anything of the operation itself.
   const field event = items || how.hint ? s.get("event") : s.require("event", "what happened, in the provider's words");
-  out.event = read.read(event, {});
+  out.event = read.read_event(event);
   out.sequence = read.read(s.get("sequence"), {});
   out.occurred_at = read.read(s.get("occurred_at"), {use::other, false, true});
   const field amount = s.get("amount");
@@ -255,6 +282,17 @@ void read_extract(reading& r, const field& f, const verify::scheme* scheme, cons
   const bool by_bytes = how.hint || (how.minted && scheme != nullptr && scheme->name == "callback-url");
   if (!s.has("idempotency_key") && !by_bytes) default_key(r, s, scheme, out);
   read_items(r, items, read, out);
+}
+
+void check_parts(reading& r, position at, const extract& from, const std::map<std::string, std::string, std::less<>>& words) {
+  const std::size_t own = from.event.size(), of_items = from.items ? from.items->event.size() : 0;
+  if (own == 1 || of_items == 1) return;
+  for (const auto& [word, unused] : words) {
+    const auto parts = static_cast<std::size_t>(std::count(word.begin(), word.end(), '/')) + 1;
+    if (parts == own || parts == of_items || own + of_items == 0) continue;
+    r.error(at, "events: " + in_quotes(word) + " is no word of " + std::to_string(own > 0 ? own : of_items) +
+                    " parts with \"/\" between them, as extract.event joins them");
+  }
 }
 
 }  // namespace recibo::config

@@ -69,7 +69,8 @@ class provider_reader {
   void check_methods(const field& minted) {
     if (!out_.callback_url || !out_.callback_url->get) return;
     const auto& event = out_.extract.event;
-    if (!event.empty() && event.front().from == source::place::json && !out_.callback_url->post)
+    const bool in_json = std::any_of(event.begin(), event.end(), [](const source& s) { return s.from == source::place::json; });
+    if (in_json && !out_.callback_url->post)
       r_.error(minted.at, "methods: a GET has no JSON, and extract.event stands there; take {query: ...}");
   }
 
@@ -94,6 +95,7 @@ class provider_reader {
     } else if (const field events = s.get("events")) {
       read_words(events, out_.events);
     }
+    check_parts(r_, s.key_at("events"), out_.extract, out_.events);
   }
 
   void read_words(const field& events, std::map<std::string, std::string, std::less<>>& out) {

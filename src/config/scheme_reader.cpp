@@ -3,6 +3,7 @@
 #include "secrets.hpp"
 
 #include "recibo/verify/verifier.hpp"
+#include "recibo/verify/words.hpp"
 
 #include <algorithm>
 
@@ -53,6 +54,19 @@ std::optional<verify::scheme_kind> read_kind(reading& r, const field& kind, std:
   return said;
 }
 
+// "hmac-sha256" and the like: the words of others for what has two keys here. Empty: it is none.
+std::string spelled_otherwise(std::string_view name) {
+  std::string plain;
+  for (const char c : name)
+    if (c != '-' && c != '_' && c != ' ') plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const auto& [word, unused] : verify::hash_words) {
+    const std::string hash(word);
+    if (plain == "hmac" + hash || plain == hash + "hmac" || plain == hash)
+      return "; an HMAC of one's own is `scheme: hmac` with `algorithm: " + hash + "`";
+  }
+  return {};
+}
+
 bool read_preset(reading& r, section& s, const field& f, const std::string& name, verify::scheme& scheme) {
   const auto& presets = verify::presets();
   const auto it = presets.find(name);
@@ -65,7 +79,9 @@ bool read_preset(reading& r, section& s, const field& f, const std::string& name
   std::vector<std::string_view> known = {"none", "callback-url"};
   for (const auto& one : own_kinds) known.push_back(one.word);
   for (const auto& [preset, unused] : presets) known.push_back(preset);
-  r.error(f.at, "scheme: there is none named " + found(*f.value) + (f.value->expanded ? "" : did_you_mean(name, known)));
+  std::string hint = f.value->expanded ? "" : spelled_otherwise(name);
+  if (hint.empty() && !f.value->expanded) hint = did_you_mean(name, known);
+  r.error(f.at, "scheme: there is none named " + found(*f.value) + hint);
   return false;
 }
 
@@ -99,6 +115,16 @@ bool keys_are_secrets(const verify::scheme& scheme) noexcept {
   return scheme.kind == verify::scheme_kind::plaid || !scheme.key.id_header.empty();
 }
 
+// Whoever has one signed request can try shared secrets against it in peace; below this they are found.
+constexpr std::size_t secret_bytes_usual = 12;
+
+void warn_of_short(reading& r, const verify::scheme& scheme, const read_secret& one) {
+  using verify::scheme_kind;
+  if (scheme.kind != scheme_kind::hmac && scheme.kind != scheme_kind::hash && scheme.kind != scheme_kind::token) return;
+  if (one.secret.key.reveal().size() < secret_bytes_usual)
+    r.warn(one.at, "secrets: a secret of fewer than 12 bytes can be found by trying; take one of 16 or more");
+}
+
 bool read_keys(reading& r, section& s, std::string_view provider, verify::scheme* scheme, verify::keyring& keys) {
   const bool or_fetched = scheme != nullptr && keys_are_secrets(*scheme);
   const field list = s.require("secrets", or_fetched ? "the provider's public keys; or give fetch, which says how they are got"
@@ -124,6 +150,7 @@ bool read_keys(reading& r, section& s, std::string_view provider, verify::scheme
       good = false;
       continue;
     }
+    warn_of_short(r, *scheme, one);
     any_valid = any_valid || one.secret.valid_at(r.now());
     keys.secrets.push_back(std::move(one.secret));
   }

@@ -40,6 +40,9 @@ struct extract_rules {
 };
 void read_extract(reading& r, const field& f, const verify::scheme* scheme, const extract_rules& how, extract& out);
 
+// Reports the words that no event of `from` can be, because it joins another number of parts.
+void check_parts(reading& r, position at, const extract& from, const std::map<std::string, std::string, std::less<>>& words);
+
 // Reads a map of a provider's words into events of its workflow.
 using words_of_provider = std::function<void(const field&, std::map<std::string, std::string, std::less<>>&)>;
 // `status` of one provider, of which everything else has been read. `table` may be nullptr.

@@ -161,6 +161,7 @@ void read_answer(reading& r, section& s, const words_of_provider& words, const p
     out.events.clear();
     words(events, out.events);
   }
+  check_parts(r, s.has("events") ? s.key_at("events") : s.at(), out.extract, out.events);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include "recibo/receive/compose.hpp"
 
 #include "recibo/core/ids.hpp"
+#include "recibo/core/money.hpp"
 #include "recibo/core/url.hpp"
 #include "recibo/verify/verifier.hpp"
+
+#include "values.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -47,6 +50,22 @@ json time_value(const std::string& text, verify::timestamp_format format, sys_mi
 
 std::string as_text(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
+// "19.99" EUR is "1999"; nullopt: it has more digits than the currency.
+std::optional<std::string> in_smallest_unit(const decimal& amount, std::string_view currency) {
+  const auto places = static_cast<std::size_t>(minor_unit_digits(currency));
+  std::string_view text = amount.text;
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  const auto point = std::min(text.find('.'), text.size());
+  std::string fraction(text.substr(std::min(point + 1, text.size())));
+  while (fraction.ends_with('0')) fraction.pop_back();
+  if (fraction.size() > places) return std::nullopt;
+  fraction.append(places - fraction.size(), '0');
+  std::string digits = std::string(text.substr(0, point)) + fraction;
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  return (negative ? "-" : "") + digits;
+}
+
 std::string made_up_id(sys_micros at) { return uuid_text(uuid_v7_bytes(at)); }
 
 // Puts values at sources, then writes query, headers and body.
@@ -74,9 +93,9 @@ class composer {
     const config::extract& at = how_.extract;
     // The URL says it, where each operation has its own.
     if (!how_.callback_url || !at.request_id.empty()) put_given("request_id", at.request_id, what_.request_id);
-    put_given("event", at.event, word_of(what_.event));
+    put_event(word_of(what_.event));
     put_given("reference", at.reference, what_.reference);
-    put_given("amount", at.amount, what_.amount);
+    put_amount();
     put_given("currency", at.currency, what_.currency);
     if (!what_.account.empty()) put_first("account", at.account, json(what_.account));
     if (!what_.sequence.empty()) put_first("sequence", at.sequence, as_number(what_.sequence));
@@ -115,6 +134,34 @@ class composer {
   void put_first(const char* field, const config::sources& to, const json& value) {
     if (!to.empty()) return put(within_first(to.front()), value);
     if (!what_.body) problem_ = wrong(std::string(field) + ": this provider's callbacks have no place for it");
+  }
+
+  void put_event(const std::string& word) {
+    const config::sources& to = how_.extract.event;
+    if (word.empty() || to.size() < 2) return put_given("event", to, word);
+    const auto parts = split_word(word, to.size());
+    if (!parts) {
+      problem_ = wrong("event: a word of this provider has " + std::to_string(to.size()) + " parts with \"/\" between them");
+      return;
+    }
+    for (std::size_t i = 0; i < to.size(); ++i) put(within_first(to[i]), json((*parts)[i]));
+  }
+
+  // In the unit that the provider counts in.
+  void put_amount() {
+    const config::sources& to = how_.extract.amount;
+    if (what_.amount.empty() || to.empty() || !to.front().minor_unit) return put_given("amount", to, what_.amount);
+    const auto amount = parse_decimal(what_.amount);
+    const auto currency = parse_currency(what_.currency);
+    if (!amount) {
+      problem_ = wrong("amount: " + amount.error().detail);
+    } else if (!currency) {
+      problem_ = wrong("amount: this provider counts the smallest unit of the currency, so the currency is needed (--currency)");
+    } else if (const auto minor = in_smallest_unit(*amount, *currency)) {
+      put(within_first(to.front()), as_number(*minor));
+    } else {
+      problem_ = wrong("amount: " + what_.amount + " is no whole number of the smallest unit of " + *currency);
+    }
   }
 
   using source_key = std::pair<place, std::string>;

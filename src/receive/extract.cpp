@@ -165,24 +165,35 @@ class extraction {
     out_.event_raw = unmapped->event_raw;
   }
 
+  // All parts of it are needed.
+  std::optional<std::string> word_of_event() {
+    std::vector<std::string> parts;
+    for (const config::source& one : how_.extract.event) {
+      auto part = identifier(one, "event");
+      if (!part) return std::nullopt;
+      parts.push_back(std::move(*part));
+    }
+    if (parts.empty()) return std::nullopt;
+    return join_word(parts);
+  }
+
   void event() {
     // A body about one item says what happened to that item.
     if (!out_.items.empty() && !how_.extract.items->each) return;
-    for (const config::source& one : how_.extract.event) {
-      auto word = identifier(one, "event");
-      if (!word) continue;
+    if (auto word = word_of_event()) {
       if (auto fine = check_alias(*word, "event"); !fine) return fault(std::move(fine.error()));
       out_.event_raw = std::move(*word);
       if (const auto mapped = how_.events.find(out_.event_raw); mapped != how_.events.end()) out_.event = mapped->second;
-      if (how_.hints) break;
-      return;
+      if (!how_.hints) return;
     }
     // What a hint says of the news is not believed; only foreign traffic is ignored by it.
     if (how_.hints) {
       if (out_.event != "ignore") out_.event = record::hint_event;
       return;
     }
-    if (out_.items.empty()) fault({permanent::missing_field, "event: absent or blank"});
+    if (!out_.items.empty()) return;
+    const bool joined = how_.extract.event.size() > 1;
+    fault({permanent::missing_field, joined ? "event: one of its parts is absent or blank" : "event: absent or blank"});
   }
 
   void identity() {

@@ -37,25 +37,35 @@ class element_extraction {
     return std::nullopt;
   }
 
-  std::optional<pointed_value> scalar(const config::sources& from, const std::string& what) {
-    if (from.empty()) return std::nullopt;
-    auto found = read(from.front(), what);
+  std::optional<pointed_value> scalar(const config::source& from, const std::string& what) {
+    auto found = read(from, what);
     if (!found || !is_container(*found)) return found;
     malformed(what, "an object or array stands where a single value is wanted");
     return std::nullopt;
   }
+  std::optional<pointed_value> scalar(const config::sources& from, const std::string& what) {
+    if (from.empty()) return std::nullopt;
+    return scalar(from.front(), what);
+  }
 
+  // Of several sources, which make one word, all are needed.
   std::optional<std::string> identifier(const config::sources& from, const std::string& what) {
-    auto found = scalar(from, what);
-    if (!found || is_blank(found->text)) {
-      fault({permanent::missing_field, what + ": absent or blank"});
+    std::vector<std::string> parts;
+    for (const config::source& one : from) {
+      auto found = scalar(one, what);
+      if (!found || is_blank(found->text)) break;
+      parts.push_back(std::move(found->text));
+    }
+    if (parts.empty() || parts.size() < from.size()) {
+      fault({permanent::missing_field, what + (from.size() > 1 ? ": one of its parts is absent or blank" : ": absent or blank")});
       return std::nullopt;
     }
-    if (auto fine = check_alias(found->text, what); !fine) {
+    std::string word = join_word(parts);
+    if (auto fine = check_alias(word, what); !fine) {
       fault(std::move(fine.error()));
       return std::nullopt;
     }
-    return std::move(found->text);
+    return word;
   }
 
   void identity() {

@@ -41,6 +41,41 @@ result<std::int64_t> read_sequence(std::string_view text) {
   return number;
 }
 
+std::string join_word(const std::vector<std::string>& parts) {
+  if (parts.size() == 1) return parts.front();
+  std::string out;
+  for (const std::string& part : parts) {
+    if (&part != &parts.front()) out += '/';
+    for (const char c : part) {
+      if (c == '~' || c == '/') {
+        out += c == '~' ? "~0" : "~1";
+      } else {
+        out += c;
+      }
+    }
+  }
+  return out;
+}
+
+std::optional<std::vector<std::string>> split_word(std::string_view word, std::size_t count) {
+  std::vector<std::string> out(1);
+  if (count == 1) {
+    out.front() = word;
+    return out;
+  }
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    const bool escape = word[i] == '~' && i + 1 < word.size() && (word[i + 1] == '0' || word[i + 1] == '1');
+    if (word[i] == '/') {
+      out.emplace_back();
+    } else {
+      out.back() += !escape ? word[i] : word[i + 1] == '0' ? '~' : '/';
+      if (escape) ++i;
+    }
+  }
+  if (out.size() != count) return std::nullopt;
+  return out;
+}
+
 bool result_text::add(std::string_view name, const pointed_value& found) {
   if (found.text.size() > result_max) return false;
   const bool text = found.kind == json_value::kind::string;

@@ -274,7 +274,7 @@ test('recibo send and recibo verify know the URL of an operation', async () => {
   const sent = await recibo.run(['send', 'letters', '--request-id', id, '--event', 'sent', '--dry-run']);
   assert.equal(sent.code, 0, sent.stderr);
   const file = join(recibo.folder, 'captured.http');
-  writeFileSync(file, sent.stdout.replace(/\n$/, ''));
+  writeFileSync(file, sent.stdout);
   const good = await recibo.run(['verify', 'letters', '--request', file]);
   assert.equal(good.code, 0, good.stdout + good.stderr);
   assert.match(good.stdout, new RegExp(`URL: +of the operation ${id}, made with the secret current`));

@@ -111,6 +111,48 @@ test('workflow draws the transition table', async () => {
   }
 });
 
+test('what send --dry-run writes is the request byte for byte, and verifies', async () => {
+  const file = join(recibo.folder, 'dry.http');
+  const dry = (name, ...more) => recibo.run(['send', name, '--request-id', freshId(), '--event', 'succeeded', '--dry-run', ...more]);
+  for (const name of ['p1', 'stripe', 'github', 'slack', 'standard']) {
+    const made = await dry(name, '--amount', '19.99', '--currency', 'EUR');
+    assert.equal(made.code, 0, made.stderr);
+    const [head, ...rest] = made.stdout.split('\r\n\r\n');
+    const body = rest.join('\r\n\r\n');
+    assert.match(body, /\}$/, 'nothing stands behind the body');
+    assert.equal(Number(/^Content-Length: (\d+)$/m.exec(head)[1]), Buffer.byteLength(body));
+    writeFileSync(file, made.stdout);
+    const whole = await recibo.run(['verify', name, '--request', file]);
+    assert.equal(whole.code, 0, output(whole));
+    assert.doesNotMatch(whole.stdout, /Content-Length/);
+    // What an editor puts behind it is no part of the request, and is told.
+    writeFileSync(file, `${made.stdout}\n\n`);
+    const more = await recibo.run(['verify', name, '--request', file]);
+    assert.equal(more.code, 0, output(more));
+    assert.match(more.stdout, /2 bytes behind it are beyond its Content-Length and were left out/);
+    const asJson = JSON.parse((await recibo.run(['verify', name, '--request', file, '--json'])).stdout);
+    assert.deepEqual([asJson.body.bytes, asJson.body.beyond_content_length], [Buffer.byteLength(body), 2]);
+    writeFileSync(file, made.stdout.slice(0, -1));
+    const less = await recibo.run(['verify', name, '--request', file]);
+    assert.equal(less.code, 1, output(less));
+    assert.match(less.stdout, new RegExp(`Content-Length says ${Buffer.byteLength(body)} bytes: what was captured is not what was sent`));
+  }
+});
+
+test('send says that a word is in no map, and sends it all the same', async () => {
+  const id = freshId();
+  await recibo.accepted(id);
+  const to = `http://127.0.0.1:${recibo.service.callbacks}/callbacks/p1`;
+  const odd = await recibo.run(['send', 'p1', '--request-id', id, '--event', 'NONSENSE', '--to', to]);
+  assert.equal(odd.code, 0, output(odd));
+  assert.match(odd.stdout, /unmapped/);
+  assert.match(odd.stderr, /NONSENSE is not among the events of p1, so it will be unmapped; there are failed \(fail\), processing \(progress\), succeeded \(complete\)/);
+  for (const known of ['succeeded', 'complete']) {
+    const fine = await recibo.run(['send', 'p1', '--request-id', id, '--event', known, '--dry-run']);
+    assert.deepEqual([fine.code, fine.stderr], [0, '']);
+  }
+});
+
 test('send signs and sends one callback as the provider would', async () => {
   const id = freshId();
   await recibo.accepted(id);

@@ -30,7 +30,8 @@ inline constexpr std::size_t result_max = 4096;
 //                    Outside what authenticates the request it becomes one of unproven_references
 //   idempotency_key  every source is a part, in order; check_alias for each; an absent or blank one is
 //                    permanent::missing_field. Not configured: the SHA-256 of the raw body
-//   event            the first source that has a value; absent or blank: permanent::missing_field
+//   event            the word of its source; several sources make one word together, "/" between them (receive/values.hpp).
+//                    One that is absent or blank: permanent::missing_field
 //   occurred_at      RFC 3339 with an offset, or the source's `format`; a Unix time is a number or a string of digits
 //   sequence         digits, 0 to 2^63-1
 //   amount, currency parse_decimal and parse_currency; a JSON number may have an exponent, and is exact; `unit: minor` counts the

@@ -126,8 +126,11 @@ TEST(Load, TheSmallestFileGetsTheDefaultWorkflow) {
   EXPECT_EQ(table.initial(), "accepted");
   for (const auto state : {"accepted", "processing", "completed", "failed", "expired", "unknown", "requires_review"})
     EXPECT_TRUE(table.find_state(state)) << state;
-  EXPECT_THAT(lines_of(l.warnings), ElementsAre("0:0: no api.tokens: nobody can use the API",
-                                                "0:0: no database.url: this can be checked, but not served"));
+  EXPECT_THAT(
+      lines_of(l.warnings),
+      ElementsAre("0:0: no api.tokens: nobody can use the API", "0:0: no database.url: this can be checked, but not served",
+                  "3:40: secrets: a secret of fewer than 12 bytes can be found by trying; take one of "
+                  "16 or more"));
 }
 
 TEST(Load, MissingAndUnreadableFilesAreProblemsNotExceptions) {

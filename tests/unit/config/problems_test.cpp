@@ -82,6 +82,12 @@ INSTANTIATE_TEST_SUITE_P(
         bad{"UnknownScheme",
             "verify: {scheme: ^stripes, secrets: [s3cret]}",
             {"scheme: there is none named \"stripes\"; did you mean \"stripe\"?"}},
+        bad{"SchemeInTheWordsOfOthers",
+            "verify: {scheme: ^hmac-sha256, secrets: [s3cret]}",
+            {"scheme: there is none named \"hmac-sha256\"; an HMAC of one's own is `scheme: hmac` with `algorithm: sha256`"}},
+        bad{"SchemeInCapitals",
+            "verify: {scheme: ^HMAC_SHA512, secrets: [s3cret]}",
+            {"scheme: there is none named \"HMAC_SHA512\"; an HMAC of one's own is `scheme: hmac` with `algorithm: sha512`"}},
         bad{"KeysOfASchemeWithout",
             "verify: {scheme: github, secrets: [s3cret], ^fetch: {}}",
             {"fetch: the keys of this scheme are its secrets; none are fetched"}},
@@ -410,7 +416,25 @@ INSTANTIATE_TEST_SUITE_P(
              "event: a JSON Pointer begins with \"/\" and escapes \"~\" as \"~0\", found \"/a~2\""}},
         bad{"ListOfEvents",
             "extract: {request_id: /id, idempotency_key: /key, event: ^[/a, /b]}",
-            {"event: one source; only idempotency_key and reference may list several"}},
+            {"event: one source; several that make one word are {join: [...]}"}},
+        bad{"ListOfTimes",
+            "extract: {request_id: /id, idempotency_key: /key, event: /a, occurred_at: ^[/a, /b]}",
+            {"occurred_at: one source; only idempotency_key and reference may list several"}},
+        bad{"JoinOfOne",
+            "extract: {request_id: /id, idempotency_key: /key, event: {join: ^[/a]}}",
+            {"join: two to 8 sources make one word"}},
+        bad{"JoinOfNoList",
+            "extract: {request_id: /id, idempotency_key: /key, event: {join: ^/a}}",
+            {"event: expected a list, found \"/a\""}},
+        bad{"JoinBesideAPlace",
+            "extract: {request_id: /id, idempotency_key: /key, event: {join: [/a, /b], ^header: X-Kind}}",
+            {"event: unknown key \"header\"",
+             "5:5: events: \"done\" is no word of 2 parts with \"/\" between them, as extract.event joins them"}},
+        bad{"JoinOfWhatIsNotSigned",
+            "extract: {request_id: /id, idempotency_key: /key, event: {join: [^{header: X-Kind}, /a]}}",
+            {"event: the signature does not cover this header, so anybody could change it; write `unsigned: accept` beside it if "
+             "that is meant",
+             "5:5: events: \"done\" is no word of 2 parts with \"/\" between them, as extract.event joins them"}},
         bad{"FormatOfNoTime",
             "extract: {request_id: /id, idempotency_key: /key, event: {json: /a, format: ^unix_s}}",
             {"format: belongs to a time, which only occurred_at is"}},
@@ -967,6 +991,27 @@ providers:
                                        "4:39: secrets: none of them is valid now; every callback of p will be refused"}));
 }
 
+TEST(Warnings, ASharedSecretThatCanBeFoundByTrying) {
+  const auto with = [](const std::string& verify) {
+    const auto l = load("providers:\n  p:\n    verify: {" + verify + R"(}
+    extract: {request_id: /id, idempotency_key: /key, event: /type}
+    events: {done: complete}
+)");
+    int found = 0;
+    for (const auto& line : lines_of(l.warnings)) found += line.find("can be found by trying") != std::string::npos ? 1 : 0;
+    return found;
+  };
+  const std::string own = "scheme: hmac, signature: {header: X-Sig}, signed: \"{body}\", secrets: ";
+  EXPECT_EQ(with(own + "[x]"), 1);
+  EXPECT_EQ(with(own + "[elevenchars]"), 1);
+  EXPECT_EQ(with(own + "[twelve-chars]"), 0);
+  EXPECT_EQ(with(own + "[x, a secret that is long enough, yy]"), 2) << "each by itself";
+  EXPECT_EQ(with("scheme: github, secrets: [x]"), 1);
+  EXPECT_EQ(with("scheme: hash, signature: {header: X-Sig}, signed: \"{secret}{body}\", secrets: [x]"), 1);
+  EXPECT_EQ(with("scheme: adyen, secrets: [\"00ff\"]"), 1) << "bytes, not letters";
+  EXPECT_EQ(with("scheme: braintree, secrets: [\"p|x\"]"), 0) << "its key is a digest";
+}
+
 TEST(Warnings, ATimeStampThatIsNotSigned) {
   const auto l = load(R"(providers:
   p:
@@ -982,7 +1027,7 @@ TEST(Warnings, ATimeStampThatIsNotSigned) {
 TEST(Warnings, ADestinationsSecretInAnotherForm) {
   const auto l = load(R"(providers:
   p:
-    verify: {scheme: github, secrets: [s3cret]}
+    verify: {scheme: github, secrets: [test-secret-A]}
     extract: {request_id: /id, idempotency_key: /key, event: /type}
     events: {done: complete}
 destinations:

@@ -88,6 +88,75 @@ TEST(Compose, EveryPlaceIsWritten) {
   EXPECT_EQ(fault(round_trip(how, {.request_id = "r", .event = "complete"})), "fine");
 }
 
+TEST(Compose, AWordOfSeveralPartsStandsWhereItsPartsDo) {
+  config::provider how = p1();
+  how.extract.event = {at_place(place::header, "x-kind"), json_at("/status")};
+  how.events = {{"payment/done", "complete"}, {"a~1b/c", "fail"}};
+  EXPECT_EQ(round_trip(how, {.request_id = "r", .event = "payment/done"}).event, "complete");
+  EXPECT_EQ(round_trip(how, {.request_id = "r", .event = "complete"}).event_raw, "payment/done");
+  EXPECT_EQ(round_trip(how, {.request_id = "r", .event = "fail"}).event_raw, "a~1b/c");
+  const auto made = compose(how, {.request_id = "r", .event = "fail"}, at);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(http::find_header(made->headers, "x-kind"), "a/b");
+  for (const auto* word : {"payment", "payment/done/x"})
+    EXPECT_EQ(compose(how, {.request_id = "r", .event = word}, at).error().detail,
+              "event: a word of this provider has 2 parts with \"/\" between them");
+}
+
+TEST(Compose, AnAmountIsWrittenInTheProvidersUnit) {
+  config::provider how = p1();
+  how.extract.amount.front().minor_unit = true;
+  struct row {
+    const char *amount, *currency, *written;
+  };
+  for (const row& one :
+       {row{"19.99", "EUR", "1999"}, row{"20", "eur", "2000"}, row{"0.05", "USD", "5"}, row{"1999", "JPY", "1999"},
+        row{"1999.00", "JPY", "1999"}, row{"1.5", "KWD", "1500"}, row{"-3.50", "EUR", "-350"}, row{"0.00", "EUR", "0"},
+        row{"123456789012345678901.25", "EUR", "\"12345678901234567890125\""}}) {
+    const composition what{.request_id = "r", .event = "complete", .amount = one.amount, .currency = one.currency};
+    const auto made = compose(how, what, at);
+    ASSERT_TRUE(made) << one.amount << made.error().detail;
+    EXPECT_NE(made->body.find(R"("amount":)" + std::string(one.written)), std::string::npos) << made->body;
+    const auto c = round_trip(how, what);
+    EXPECT_EQ(fault(c), "fine");
+    EXPECT_TRUE(same_value(c.amount.value(), parse_decimal(one.amount).value())) << one.amount;
+  }
+  const auto refused = [&](const char* amount, const char* currency) {
+    return compose(how, {.request_id = "r", .event = "complete", .amount = amount, .currency = currency}, at).error().detail;
+  };
+  EXPECT_EQ(refused("19.999", "EUR"), "amount: 19.999 is no whole number of the smallest unit of EUR");
+  EXPECT_EQ(refused("1.5", "JPY"), "amount: 1.5 is no whole number of the smallest unit of JPY");
+  EXPECT_EQ(refused("19.99", ""),
+            "amount: this provider counts the smallest unit of the currency, so the currency is needed (--currency)");
+  EXPECT_EQ(refused("many", "EUR"), "amount: an amount is digits with an optional minus sign and point");
+}
+
+TEST(Compose, AnAdyenNotificationOfItsPage) {
+  config::provider how = p1();
+  how.verify = verify::presets().at("adyen");
+  how.keys.secrets.front().text = secret("44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056");
+  how.keys.secrets.front().key = verify::key_bytes(how.verify, how.keys.secrets.front().text).value();
+  const auto within = [](const char* name) { return json_at("/NotificationRequestItem/" + std::string(name)); };
+  how.extract = {};
+  how.extract.each = "/notificationItems";
+  how.extract.request_id = {within("merchantReference")};
+  how.extract.reference = {within("pspReference"), within("originalReference")};
+  how.extract.idempotency_key = {within("pspReference"), within("eventCode"), within("success")};
+  how.extract.event = {within("eventCode"), within("success")};
+  how.events = {{"CAPTURE/true", "complete"}, {"CAPTURE/false", "ignore"}};
+  const auto made = compose(how, {.request_id = "order-1", .reference = "psp-1", .event = "CAPTURE/false"}, at);
+  ASSERT_TRUE(made) << made.error().detail;
+  const verify::signed_message message{"POST", "", "", made->headers, made->body};
+  EXPECT_TRUE(verify::verify(how.verify, message, how.keys, at));
+  record::callback whole;
+  const auto all = extract_each(how, *made, whole);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].event_raw, "CAPTURE/false");
+  EXPECT_EQ(all[0].event, "ignore");
+  EXPECT_EQ(all[0].request_id, "order-1");
+  EXPECT_EQ(all[0].key_text, "psp-1 / CAPTURE / false");
+}
+
 TEST(Compose, FormsAreWritten) {
   config::provider how = p1();
   how.extract = {};

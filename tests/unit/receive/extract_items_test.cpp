@@ -47,6 +47,31 @@ TEST(ExtractItems, EachElementByItself) {
   EXPECT_TRUE(c.understood());
 }
 
+TEST(ExtractItems, AWordOfSeveralParts) {
+  config::provider how = p6();
+  how.extract.items->event = {json_at("/kind"), json_at("/ok")};
+  how.events["paid/true"] = "complete";
+  const auto c = extracted(
+      how, with_results(R"([{"id":"a","kind":"paid","ok":true},{"id":"b","kind":"paid","ok":"no"},{"id":"c","kind":"paid"}])"));
+  EXPECT_EQ(shown(c), "a:paid/true:complete b:paid/no: c:::missing_field ");
+}
+
+TEST(ExtractItems, AWordOfSeveralPartsInEachEventOfARequest) {
+  config::provider how = p1();
+  how.extract.each = "/list";
+  how.extract.event = {json_at("/item/code"), at_place(config::source::place::header, "x-kind")};
+  how.events = {{"CAPTURE/live", "complete"}};
+  http::request from = post(
+      R"({"list":[{"request_id":"r1","event_id":"1","item":{"code":"CAPTURE"}},{"request_id":"r2","event_id":"2","item":{}}]})");
+  from.headers = {{"X-Kind", "live"}};
+  record::callback whole;
+  const auto all = extract_each(how, from, whole);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].event_raw, "CAPTURE/live");
+  EXPECT_EQ(all[0].event, "complete");
+  EXPECT_EQ(fault(all[1]), "missing_field");
+}
+
 TEST(ExtractItems, AListThatIsNotThereSpeaksOfTheOperation) {
   for (const auto* results : {"[]", "null"}) {
     const auto c = extracted(p6(), with_results(results));

@@ -65,6 +65,53 @@ TEST(Extract, AStripeEventByItsPointers) {
   EXPECT_EQ(c.result, R"({"live":false,"methods":["card"],"received":1999})");
 }
 
+TEST(Extract, AWordOfSeveralPartsNeedsAllOfThem) {
+  config::provider how = p1();
+  how.extract.event = {at_place(place::header, "x-kind"), json_at("/status"), json_at("/success")};
+  how.events = {{"payment/captured/true", "complete"}, {"payment/captured/false", "ignore"}, {"a~1b/c~0d/e", "progress"}};
+  const auto look = [&](std::string_view members, std::optional<std::string> kind) {
+    http::request from = post(R"({"request_id":"req-1","event_id":"e",)" + std::string(members) + "}");
+    if (kind) from.headers = {{"X-Kind", *kind}};
+    return extracted(how, from);
+  };
+  const auto c = look(R"("status":"captured","success":true)", "payment");
+  EXPECT_EQ(fault(c), "fine");
+  EXPECT_EQ(c.event_raw, "payment/captured/true");
+  EXPECT_EQ(c.event, "complete");
+  EXPECT_EQ(look(R"("status":"captured","success":"false")", "payment").event, "ignore");
+  const auto other = look(R"("status":"captured","success":"maybe")", "payment");
+  EXPECT_EQ(fault(other), "fine");
+  EXPECT_EQ(other.event_raw, "payment/captured/maybe");
+  EXPECT_EQ(other.event, "") << "unmapped";
+  for (const auto& [members, kind] :
+       {std::pair<std::string, std::optional<std::string>>{R"("status":"captured","success":true)", {}},
+        {R"("status":"captured")", "payment"},
+        {R"("status":" ","success":true)", "payment"},
+        {R"("status":null,"success":true)", "payment"}}) {
+    const auto part = look(members, kind);
+    EXPECT_EQ(fault(part), "missing_field") << members;
+    EXPECT_EQ(part.event_raw, "") << "no half of a word";
+    EXPECT_EQ(part.unprocessable->detail, "event: one of its parts is absent or blank");
+  }
+  EXPECT_EQ(fault(look(R"("status":["captured"],"success":true)", "payment")), "malformed_field");
+  // A slash within a part ends no part, so that no two events have one word.
+  EXPECT_EQ(look(R"("status":"c~d","success":"e")", "a/b").event, "progress");
+  EXPECT_EQ(look(R"("status":"captured/true","success":"x")", "payment").event_raw, "payment/captured~1true/x");
+  EXPECT_EQ(fault(look(R"("status":")" + std::string(200, 'x') + R"(","success":"x")", std::string(200, 'y'))),
+            "malformed_field");
+}
+
+TEST(Extract, AHintNeedsNoPartOfItsWord) {
+  config::provider how = p1();
+  how.hints = true;
+  how.extract.event = {json_at("/kind"), json_at("/status")};
+  how.events = {{"balance/changed", "ignore"}};
+  EXPECT_EQ(extracted(how, R"({"request_id":"r","event_id":"e","kind":"balance","status":"changed"})").event, "ignore");
+  const auto part = extracted(how, R"({"request_id":"r","event_id":"e","kind":"balance"})");
+  EXPECT_EQ(fault(part), "fine");
+  EXPECT_EQ(part.event, record::hint_event);
+}
+
 TEST(Extract, JsonWithinATextIsReadByThen) {
   config::provider how = p1();
   const auto inner = [](std::string pointer) {
