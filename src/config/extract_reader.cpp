@@ -2,6 +2,8 @@
 #include "scheme_reader.hpp"
 #include "sections.hpp"
 
+#include "recibo/config/each.hpp"
+
 #include <algorithm>
 
 namespace recibo::config {
@@ -74,7 +76,7 @@ class extract_reader {
   }
 
   // Everything that follows is relative to the elements of this list.
-  void read_within(const std::string& each) { each_ = each + "/0"; }
+  void read_within(const std::string& each) { each_ = first_event(each); }
 
   // The same for a list, which the whole body may be: "".
   std::optional<std::string> list_pointer(const field& f) {

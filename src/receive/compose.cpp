@@ -1,5 +1,6 @@
 #include "recibo/receive/compose.hpp"
 
+#include "recibo/config/each.hpp"
 #include "recibo/core/ids.hpp"
 #include "recibo/core/money.hpp"
 #include "recibo/core/url.hpp"
@@ -174,7 +175,7 @@ class composer {
 
   // Where each request carries many events, the one that is written is the first of its list.
   config::source within_first(config::source s) const {
-    if (how_.extract.each && s.from == place::json) s.name = *how_.extract.each + "/0" + s.name;
+    if (how_.extract.each && s.from == place::json) s.name = config::first_event(*how_.extract.each) + s.name;
     return s;
   }
 

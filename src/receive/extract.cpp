@@ -1,5 +1,7 @@
 #include "recibo/receive/extract.hpp"
 
+#include "recibo/config/each.hpp"
+
 #include "extract_items.hpp"
 #include "sources.hpp"
 #include "values.hpp"
@@ -379,17 +381,34 @@ std::vector<record::callback> unprocessable_whole(const config::provider& how, c
   return out;
 }
 
+// Adds the elements that `each` names within a value, in order. False: there is no list of them anywhere.
+bool collect(const json_value& within, std::string_view each, std::vector<const json_value*>& out) {
+  const std::size_t every = config::find_every(each);
+  const auto* list = find_pointer(within, each.substr(0, every));
+  const bool one = list != nullptr && list->is(json_value::kind::object);
+  if (list == nullptr || (!one && !list->is(json_value::kind::array))) return false;
+  std::vector<const json_value*> found;
+  if (one) found.push_back(list);
+  for (const json_value& element : list->elements) found.push_back(&element);
+  if (every == std::string_view::npos) {
+    out.insert(out.end(), found.begin(), found.end());
+    return true;
+  }
+  bool any = false;
+  for (const json_value* element : found) any = collect(*element, each.substr(every + config::every.size()), out) || any;
+  return any;
+}
+
 }  // namespace
 
 std::vector<record::callback> extract_each(const config::provider& how, const http::request& from,
                                            const record::callback& whole) {
   const auto body = parse_json(from.body);
   if (!body) return unprocessable_whole(how, whole, from, {permanent::malformed_json, "body: " + body.error().detail});
-  const auto* list = find_pointer(*body, *how.extract.each);
-  const bool one = list != nullptr && list->is(json_value::kind::object);
-  if (list == nullptr || (!one && !list->is(json_value::kind::array)))
+  std::vector<const json_value*> elements;
+  if (!collect(*body, *how.extract.each, elements))
     return unprocessable_whole(how, whole, from, {permanent::missing_field, "each: there is no list of events"});
-  const std::size_t count = one ? 1 : list->elements.size();
+  const std::size_t count = elements.size();
   if (count > record::events_in_request_max) {
     const auto most = std::to_string(record::events_in_request_max);
     return unprocessable_whole(how, whole, from, {permanent::malformed_field, "each: more than " + most + " events"});
@@ -398,7 +417,7 @@ std::vector<record::callback> extract_each(const config::provider& how, const ht
   out.reserve(count);
   const auto digest = sha256(from.body);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto& element = one ? *list : list->elements[i];
+    const auto& element = *elements[i];
     auto& part = out.emplace_back(common_part(whole, from));
     part.body_digest = digest;
     part.part = i;

@@ -16,6 +16,7 @@ const stage = await Stage.begin({
       ...p1,
       extract: Object.fromEntries([...Object.entries(p1.extract).map(([k, v]) => [k, `/data${v}`]), ['each', '']]),
     };
+    config.providers.nested = { ...p1, extract: { ...p1.extract, each: '/entry/*/changes/*/value' } };
     config.providers.strictly = { ...config.providers.many, unmatched: 'reject' };
     config.providers.registering = { ...config.providers.many, unmatched: 'register' };
     // The delivery's ID stands in a header: it names all events of the request.
@@ -32,6 +33,15 @@ const body = (...events) => JSON.stringify({ events });
 const send = (name, text, more = {}) => recibo.callback(name, text, { secret: 'test-secret-A', ...more });
 const told = (answer) => answer.json.events.map((e) => [e.request_id, e.disposition, e.state]);
 const accepted = async (name, ...ids) => { for (const id of ids) await recibo.accepted(id, { provider: name }); };
+
+test('events in lists within lists are read all', async () => {
+  const ids = [freshId(), freshId(), freshId()];
+  await accepted('nested', ...ids);
+  const [a, b, c] = ids.map((id, i) => event(id, '1', ['succeeded', 'processing', 'failed'][i]));
+  const answer = await send('nested', JSON.stringify({ entry: [{ changes: [{ value: [a, b] }, { other: [] }] }, { changes: [{ value: c }] }] }));
+  assert.deepEqual([answer.status, answer.json.disposition], [200, 'applied'], answer.text);
+  assert.deepEqual(told(answer), [[ids[0], 'applied', 'completed'], [ids[1], 'applied', 'processing'], [ids[2], 'applied', 'failed']]);
+});
 
 test('each event moves its own operation, and the request sent again is a replay', async () => {
   const ids = [freshId(), freshId(), freshId()];

@@ -50,8 +50,9 @@ void extract(const config::provider& how, const http::request& from, record::cal
 // trace_id, secret_name, signed_digest); IDs are made at `whole.received_at`. Where the whole key stands outside the
 // element, the element's index is part of it, as it is of what the signature names.
 // `content: bytes` is the canonical text of the element. An object where the list is wanted is its only element; an empty
-// list has none. What is no list, or too long a one (record::events_in_request_max), or no JSON at all, is one callback
-// that is unprocessable.
+// list has none. A "*" in `each` stands for every element of a list on the way (config/each.hpp); lists that are not there are
+// skipped where there is another. What is no list, or too long a one (record::events_in_request_max), or no JSON at all, is one
+// callback that is unprocessable.
 std::vector<record::callback> extract_each(const config::provider& how, const http::request& from, const record::callback& whole);
 
 }  // namespace recibo::receive

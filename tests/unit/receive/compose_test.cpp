@@ -157,6 +157,17 @@ TEST(Compose, AnAdyenNotificationOfItsPage) {
   EXPECT_EQ(all[0].key_text, "psp-1 / CAPTURE / false");
 }
 
+TEST(Compose, TheFirstEventOfListsWithinLists) {
+  config::provider how = p1();
+  how.extract.each = "/entry/*/list";
+  const auto made = compose(how, {.request_id = "r", .event = "complete"}, at);
+  ASSERT_TRUE(made) << made.error().detail;
+  EXPECT_EQ(made->body.find(R"({"entry":[{"list":[{"request_id":"r")"), 0u) << made->body;
+  const auto all = extract_each(how, *made, record::callback());
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].request_id, "r");
+}
+
 TEST(Compose, FormsAreWritten) {
   config::provider how = p1();
   how.extract = {};

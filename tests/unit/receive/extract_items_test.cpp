@@ -72,6 +72,32 @@ TEST(ExtractItems, AWordOfSeveralPartsInEachEventOfARequest) {
   EXPECT_EQ(fault(all[1]), "missing_field");
 }
 
+TEST(ExtractItems, EventsInListsWithinLists) {
+  config::provider how = p1();
+  how.extract.each = "/entry/*/changes/*/statuses";
+  const auto of = [&](std::string body) {
+    std::string out;
+    for (const auto& c : extract_each(how, post(std::move(body)), record::callback()))
+      out += c.request_id + ":" + c.event + ":" + fault(c) + ":" + std::to_string(c.part.value_or(99)) + ' ';
+    return out;
+  };
+  const auto one = [](const std::string& id) { return R"({"request_id":")" + id + R"(","event_id":"e","status":"succeeded"})"; };
+  EXPECT_EQ(of(R"({"entry":[{"changes":[{"statuses":[)" + one("a") + "," + one("b") +
+               R"(]},{"messages":[]}]},{"changes":[{"statuses":[)" + one("c") + R"(]}]},{"changes":[]}]})"),
+            "a:complete:fine:0 b:complete:fine:1 c:complete:fine:2 ");
+  EXPECT_EQ(of(R"({"entry":[{"changes":[{"statuses":[]}]}]})"), "") << "an empty list has no events";
+  EXPECT_EQ(of(R"({"entry":{"changes":{"statuses":)" + one("a") + "}}}"), "a:complete:fine:0 ");
+  for (const auto* none : {R"({"entry":[{"changes":[{"messages":[]}]}]})", R"({"entry":[]})", R"({"entry":7})", "[]"})
+    EXPECT_EQ(of(none), "::missing_field:0 ") << none;
+  std::string many = R"({"entry":[)";
+  for (int i = 0; i < 11; ++i) {
+    many += std::string(i > 0 ? "," : "") + R"({"changes":[{"statuses":[)";
+    for (int j = 0; j < 100; ++j) many += (j > 0 ? "," : "") + one("r");
+    many += "]}]}";
+  }
+  EXPECT_EQ(of(many + "]}"), "::malformed_field:0 ") << "the bound is that of all lists together";
+}
+
 TEST(ExtractItems, AListThatIsNotThereSpeaksOfTheOperation) {
   for (const auto* results : {"[]", "null"}) {
     const auto c = extracted(p6(), with_results(results));
