@@ -1,15 +1,18 @@
 // Thin callbacks (`mode: hint`): an ID and no news. Each leads to a durable look-up, coalesced per operation, and what is
 // fetched is what counts (R40).
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { sleep, until } from '../support/cleanup.mjs';
+import { sourceFolder } from '../support/process.mjs';
 import { freshId } from '../support/random.mjs';
 import { Stage } from '../support/recibo.mjs';
 import { StatusServer } from '../support/status_server.mjs';
 
 const provider = await StatusServer.start();
 const secret = 'test-secret-A';
+const { mercadopago: mercado } = JSON.parse(readFileSync(join(sourceFolder, 'src', 'config', 'provider_profiles.json'), 'utf8'));
 
 const stage = await Stage.begin({
   configure(config) {
@@ -22,6 +25,11 @@ const stage = await Stage.begin({
     config.providers.thin = thin;
     // A signature over the time alone, and the ID beside it: what it says is not believed, only looked up.
     config.providers.loose = { ...thin, verify: { ...p1.verify, signed: '{timestamp}.' }, extract: { reference: { json: '/id', unsigned: 'accept' } } };
+    // The page of Mercado Pago, but for where it is asked.
+    config.providers.mercado = {
+      verify: { scheme: 'mercadopago', secrets: ['test-secret-of-mercado'] }, mode: mercado.mode, extract: mercado.extract,
+      status: { ...mercado.status, url: `${provider.url}/payments/{reference}`, bearer: 'test-access-token', allow: ['127.0.0.0/8'], retry: { attempts: 5, first: '1s', max: '2s' } },
+    };
     config.providers.picky = { ...thin, unmatched: 'reject', extract: { reference: '/id', event: '/type' }, events: { 'balance.changed': 'ignore' } };
     return config;
   },
@@ -48,6 +56,33 @@ test('a hint is answered once its look-up is committed, and what is fetched is a
   assert.deepEqual([lookUp.cause, lookUp.actor, lookUp.disposition], ['hint', 'thin', 'applied']);
   assert.deepEqual((await recibo.deliveries(id)).map((d) => d.disposition), ['hint', 'applied']);
   await recibo.expectCounts(id, 1, 1, 0);
+});
+
+test('a payment at Mercado Pago completes by the configuration of its page, with the amount that it was registered with', async () => {
+  const to = `http://127.0.0.1:${recibo.service.callbacks}/callbacks/mercado`;
+  const send = (reference) => recibo.run(['send', 'mercado', '--reference', reference, '--to', to]);
+  const says = (reference, status, amount = 19.9) => provider.says.set(reference, { id: Number(reference), status, transaction_amount: amount, currency_id: 'BRL' });
+  const registered = async () => {
+    const [id, reference] = [freshId(), String(Date.now()) + String(provider.says.size)];
+    await recibo.accepted(id, { provider: 'mercado', reference, amount: '19.90', currency: 'BRL' });
+    return [id, reference];
+  };
+  const [id, reference] = await registered();
+  says(reference, 'in_process');
+  assert.equal((await send(reference)).code, 0);
+  await inState(id, 'processing');
+  says(reference, 'approved');
+  assert.equal((await send(reference)).code, 0);
+  await inState(id, 'completed');
+  const [refused, another] = await registered();
+  says(another, 'rejected');
+  assert.equal((await send(another)).code, 0);
+  await inState(refused, 'failed');
+  const [cheaper, third] = await registered();
+  says(third, 'approved', 1);
+  assert.equal((await send(third)).code, 0);
+  await until('it is a review', async () => (await recibo.get(cheaper)).review_open);
+  assert.equal((await recibo.get(cheaper)).state, 'accepted');
 });
 
 test('identical bytes may bring new content', async () => {
