@@ -105,7 +105,7 @@ struct source {
   bool unsigned_accept = false;
   bool minor_unit = false;  // for amounts: counted in the currency's smallest unit (ISO 4217), as cents are
 };
-using sources = std::vector<source>;  // one, or several for a composite key; empty: not configured
+using sources = std::vector<source>;  // one, or the parts of a composite key or of a joined word; empty: not configured
 
 // Where a callback speaks of items of its operation (R7). Sources stand in JSON and are relative to the element.
 struct item_rule {
@@ -118,8 +118,8 @@ struct extract {
   sources request_id, idempotency_key, event, sequence, occurred_at, reference, amount, currency, account;
   std::map<std::string, source> result;  // the allow-list (R39): name → source
   std::optional<item_rule> items;
-  // JSON Pointer to a list of events of one request (R41), each read by itself: then every source in JSON is relative to the
-  // element, also those of `items`.
+  // JSON Pointer to the events of one request (R41; config/each.hpp), each read by itself: then every source in JSON is relative
+  // to the element, also those of `items`.
   std::optional<std::string> each;
 };
 
