@@ -29,7 +29,7 @@ struct sent {
   std::optional<int> answer_status;
   // What the other side said of a failure.
   std::string excerpt;
-  // Nothing left for the destination: what came says nothing about it.
+  // Nothing left for the destination: it was refused here, or could not be signed.
   bool unsent = false;
 };
 

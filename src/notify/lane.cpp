@@ -226,9 +226,9 @@ class lane::attempt_in_hand {
     if (!ended_) in_.give_back(what_);
     in_.worker_.wake();
   }
-  void end(storage::attempt_outcome outcome, std::optional<bool> passed) {
+  void end(storage::attempt_outcome outcome) {
     ended_ = true;
-    in_.take(std::move(outcome), passed);
+    in_.take(std::move(outcome));
   }
 
  private:
@@ -271,12 +271,11 @@ awaitable<void> lane::deliver(parcel one) {
       break;
     }
   }
-  // A refusal of this one says nothing against the destination: it answered. What was not sent says nothing at all, but that it
-  // has still taken nothing.
-  const bool answered = judged.what == verdict::delivered || judged.what == verdict::never;
-  if (!came.unsent) outcome.taken = answered;
-  if (came.unsent && judged.what == verdict::again) outcome.taken = false;
-  attempt.end(std::move(outcome), came.unsent ? std::nullopt : std::optional(answered));
+  // A refusal of this one says nothing against the destination: it answered. One that cannot be sent, by itself, says nothing at
+  // all.
+  if (!came.unsent || judged.what != verdict::never)
+    outcome.taken = judged.what == verdict::delivered || judged.what == verdict::never;
+  attempt.end(std::move(outcome));
 }
 
 carrier& lane::carrier_for(const config::destination& to) { return to.nats ? *nats_ : *http_; }
@@ -296,9 +295,10 @@ void lane::give_back_ready() {
   ahead_ = 0;
 }
 
-void lane::take(storage::attempt_outcome outcome, std::optional<bool> passed) {
+void lane::take(storage::attempt_outcome outcome) {
+  const auto passed = outcome.taken;
   if (passed) recent_.add(*passed, steady_clock::now());
-  if (outcome.taken) failing_ = !*outcome.taken;
+  if (passed) failing_ = !*passed;
   if (!passed.value_or(false)) ahead_ = 0;
   if (probe_until_ && passed) probed_ = passed;
   if (probe_until_ && !passed) probe_unused_ = true;

@@ -67,8 +67,7 @@ class lane {
   std::optional<sys_micros> lower_bound(time_point now);
   void give_back(const storage::claimed_notification& one);
   void give_back_ready();
-  // `passed`: what it says about the breaker; nullopt: nothing, because nothing was sent.
-  void take(storage::attempt_outcome outcome, std::optional<bool> passed);
+  void take(storage::attempt_outcome outcome);
   // Retry-After speaks for whoever answers: the other notifications leave it alone too (S37).
   void heed_wish(const sent& came, const config::destination& to);
   // Wakes the lane when what was put off is due.

@@ -72,7 +72,7 @@ awaitable<bool> lane::heed_breaker(time_point now) {
     probe_unused_ = false;
     recent_.clear();
     looked_ = {};
-  } else if (probe_until_ && probe_unused_) {
+  } else if (probe_until_ && (probe_unused_ || (senders_ == 0 && ready_.empty()))) {
     const auto back = co_await storage::give_back_probe(parts_.pool, name_, *probe_until_, until);
     if (!back) co_return false;
     probe_until_.reset();

@@ -4,20 +4,29 @@
 
 #include "recibo/postgres/pool.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
+#include <chrono>
 #include <string_view>
 
 namespace recibo::storage {
 
-// Three times in all; then it is the caller's, as transient. `work` outlives the await.
+// Three times in all, with a moment for the other one between them; then it is the caller's, as transient. `work` outlives the
+// await.
 inline boost::asio::awaitable<postgres::outcome> run_again(postgres::pool& pool, const postgres::pipeline& work,
                                                            postgres::deadline until) {
   constexpr int times = 3;
+  constexpr std::chrono::milliseconds pause{50};
   for (int i = 1;; ++i) {
     auto ran = co_await pool.run(work, until);
     const std::string_view why = ran.refused ? std::string_view(ran.refused->sqlstate) : std::string_view();
     if ((why != "40P01" && why != "40001") || i == times) co_return ran;
+    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, i * pause);
+    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
   }
 }
 

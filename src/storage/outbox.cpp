@@ -120,10 +120,14 @@ const statement open{"open_breaker",
                      "retry_at = excluded.retry_at, openings = d.openings + 1 WHERE d.breaker <> 'open'",
                      {oid::text, oid::int8}};
 
-const statement probe{"take_probe",
-                      "UPDATE recibo.destinations SET breaker = 'half_open', retry_at = now() + $2 * interval '1 millisecond' "
-                      "WHERE name = $1 AND breaker <> 'closed' AND retry_at <= now() RETURNING retry_at",
-                      {oid::text, oid::int8}};
+const statement probe{
+    "take_probe",
+    "UPDATE recibo.destinations SET breaker = 'half_open', retry_at = now() + $2 * interval '1 millisecond' "
+    "WHERE name = $1 AND breaker <> 'closed' AND retry_at <= now() AND EXISTS (SELECT FROM recibo.notifications n "
+    "WHERE n.destination = $1 AND n.status = 'pending' AND coalesce(n.next_attempt_at, n.created_at) <= now() + "
+    "interval '10 seconds' AND (n.next_attempt_at IS NULL OR n.next_attempt_at <= now()) "
+    "AND (n.lease_until IS NULL OR n.lease_until < now())) RETURNING retry_at",
+    {oid::text, oid::int8}};
 
 // $1 destination, $2 dispatcher, $3 lease in ms. In the transaction of the probe and the claim: there was nothing to send.
 const statement unused_probe{

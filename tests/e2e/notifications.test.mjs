@@ -227,7 +227,7 @@ test('hostile answers: redirects are not followed, endless and huge ones are cut
   await until('the tarpit has got some', async () => mail.open > 0);
   assert.ok(mail.mostOpen <= 4, `${mail.mostOpen} connections at once`);
   await until('its breaker opens', async () => (await destination('mail')).breaker !== 'closed', { timeout: 30_000 });
-  assert.ok((await recibo.metric('recibo_breaker_state', { destination: 'mail' })) >= 1);
+  await until('the gauge says so', async () => (await recibo.metric('recibo_breaker_state', { destination: 'mail' })) >= 1);
   assert.equal((await destination('ledger')).breaker, 'closed');
   receiversAnswer();
   await recibo.api('POST', '/v1/destinations/mail/resume');
