@@ -13,9 +13,9 @@ import { Sink } from './sink.mjs';
 export const summary = 'drain of a backlog against a plain poller; callbacks and others beside a destination that never answers';
 
 const sizes = {
-  full: { rounds: 3, events: 100_000, tarpitRounds: 5, seconds: 10 },
-  quick: { rounds: 1, events: 20_000, tarpitRounds: 1, seconds: 3 },
-  smoke: { rounds: 1, events: 200, tarpitRounds: 1, seconds: 1 },
+  full: { rounds: 3, events: 100_000, tarpitRounds: 5, seconds: 10, besides: 20_000 },
+  quick: { rounds: 1, events: 20_000, tarpitRounds: 1, seconds: 3, besides: 4_000 },
+  smoke: { rounds: 1, events: 200, tarpitRounds: 1, seconds: 1, besides: 100 },
 };
 const users = 64;
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
@@ -117,14 +117,16 @@ async function drainPlainly(place, sink, events) {
   return { rate: delivered / (milliseconds / 1_000), lost: delivered - got.size };
 }
 
-// Callbacks at a third of the peak, open loop, with the destination that never answers at work or paused.
-async function besideTarpit(place, sink, { tarpitRounds, seconds }, say) {
+// Callbacks at a third of the peak, open loop, and then a backlog of another destination, with the destination that never answers
+// at work or paused.
+async function besideTarpit(place, sink, { tarpitRounds, seconds, besides }, say) {
   const ahead = await place.send({ phase: 'registers', users, operations: 20, time: 0 });
   const peak = await place.send({ phase: 'callbacks', run: ahead.run, users, operations: 20, time: 0 });
   const rate = Math.max(20, Math.floor(peak.callbacks / peak.seconds / 3));
   const operations = Math.max(20, Math.round(rate * seconds));
   say(`  tarpit: callbacks at ${rate}/s`);
   const found = { without: [], beside: [] };
+  let lost = 0;
   const books = [ahead, peak];
   for (let round = 0; round < tarpitRounds; ++round) {
     for (const kind of ['without', 'beside']) {
@@ -138,12 +140,14 @@ async function besideTarpit(place, sink, { tarpitRounds, seconds }, say) {
       await sleep(500);
       const lags = await sink.lags();
       books.push(registered, sent);
-      found[kind].push({ p99: sent.p99_us, p50: sent.p50_us, other99: quantile(lags, 0.99), other50: quantile(lags, 0.5), others: lags.length });
+      const drained = await drain(place, sink, besides);
+      lost += drained.lost;
+      found[kind].push({ drained: drained.rate, p99: sent.p99_us, p50: sent.p50_us, other99: quantile(lags, 0.99), other50: quantile(lags, 0.5), others: lags.length });
     }
     const [a, b] = [found.without.at(-1), found.beside.at(-1)];
-    say(`  round ${round + 1}: callbacks p99 ${a.p99} us without, ${b.p99} us beside; ledger is told after ${a.other50}/${a.other99} ms, ${b.other50}/${b.other99} ms (p50/p99)`);
+    say(`  round ${round + 1}: callbacks p99 ${a.p99} us without, ${b.p99} us beside; ledger is told after ${a.other50}/${a.other99} ms, ${b.other50}/${b.other99} ms (p50/p99), and its backlog drains at ${a.drained.toFixed(0)}/s, ${b.drained.toFixed(0)}/s`);
   }
-  return { rate, books, found };
+  return { rate, books, found, lost };
 }
 
 export async function bench({ size, say }) {
@@ -168,6 +172,7 @@ export async function bench({ size, say }) {
       say(`  round ${round}: ${one.count} events in ${one.seconds.toFixed(1)} s, ${one.rate.toFixed(0)}/s, ${one.lost} lost, ${one.doubled} told twice; plain poller ${other.rate.toFixed(0)}/s`);
     }
     beside = await besideTarpit(recibo, sinks.ledger, how, say);
+    lost += beside.lost;
     for (const { book } of beside.books) {
       const judged = await recibo.judge(book);
       lost += judged.lost + judged.doubled;
@@ -183,6 +188,7 @@ export async function bench({ size, say }) {
     plain_poller: spread(drains.map((d, i) => d.rate / plainRates[i])),
     tarpit_callback_p99: spread(pairs.map(([a, b]) => b.p99 / a.p99)),
     tarpit_other_p50: spread(pairs.map(([a, b]) => (b.other50 + 1) / (a.other50 + 1))),
+    tarpit_other_drain: spread(pairs.map(([a, b]) => b.drained / a.drained)),
   };
   say(
     table([
@@ -191,6 +197,7 @@ export async function bench({ size, say }) {
       ['against the plain poller', ratios.plain_poller.min, ratios.plain_poller.median, ratios.plain_poller.max, ''],
       ['callback p99 beside a tarpit', ratios.tarpit_callback_p99.min, ratios.tarpit_callback_p99.median, ratios.tarpit_callback_p99.max, '<= 1.2'],
       ['others beside a tarpit, p50', ratios.tarpit_other_p50.min, ratios.tarpit_other_p50.median, ratios.tarpit_other_p50.max, '1'],
+      ['others beside a tarpit, drain rate', ratios.tarpit_other_drain.min, ratios.tarpit_other_drain.median, ratios.tarpit_other_drain.max, '1'],
     ]),
   );
   say(`  an event costs the service ${of('front_cpu_us').toFixed(0)} us of CPU, the database ${of('db_cpu_us').toFixed(0)} us`);
