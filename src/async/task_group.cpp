@@ -16,6 +16,8 @@ namespace recibo::async {
 namespace {
 
 constexpr std::chrono::milliseconds asked_again_after{100};
+// Who has not ended by then is told of, once.
+constexpr std::chrono::seconds overdue_after{2};
 
 void log_failure(std::string_view name, const std::exception_ptr& failure) noexcept {
   if (detail::is_cancellation(failure)) return;
@@ -35,7 +37,11 @@ struct task_group::impl {
 
   boost::asio::any_io_executor executor;
   // One for each live coroutine. Shared, so that a signal outlives its own emit().
-  std::list<std::shared_ptr<boost::asio::cancellation_signal>> live;
+  struct live_one {
+    std::string_view name;
+    std::shared_ptr<boost::asio::cancellation_signal> signal;
+  };
+  std::list<live_one> live;
   // Of those who wait until `live` is empty; each stands in its waiter's frame.
   std::list<boost::asio::steady_timer*> waiting;
 };
@@ -45,7 +51,8 @@ task_group::task_group(boost::asio::any_io_executor executor) : impl_(std::make_
 task_group::~task_group() = default;
 
 void task_group::spawn(std::string_view name, boost::asio::awaitable<void> task) {
-  const auto place = impl_->live.insert(impl_->live.end(), std::make_shared<boost::asio::cancellation_signal>());
+  impl::live_one made{name, std::make_shared<boost::asio::cancellation_signal>()};
+  const auto place = impl_->live.insert(impl_->live.end(), std::move(made));
   auto ended = [group = impl_, place, name](const std::exception_ptr& failure) {
     if (failure) log_failure(name, failure);
     group->live.erase(place);
@@ -53,13 +60,13 @@ void task_group::spawn(std::string_view name, boost::asio::awaitable<void> task)
     for (auto* timer : group->waiting) timer->cancel();
   };
   boost::asio::co_spawn(impl_->executor, std::move(task),
-                        boost::asio::bind_cancellation_slot((*place)->slot(), std::move(ended)));
+                        boost::asio::bind_cancellation_slot(place->signal->slot(), std::move(ended)));
 }
 
 void task_group::emit(boost::asio::cancellation_type type) {
   // A copy, because an operation may complete while it is told to stop, and its coroutine then leaves the list.
   const auto now_live = impl_->live;
-  for (const auto& signal : now_live) signal->emit(type);
+  for (const auto& one : now_live) one.signal->emit(type);
 }
 
 boost::asio::awaitable<bool> task_group::wait_empty(std::chrono::steady_clock::time_point until) {
@@ -76,9 +83,15 @@ boost::asio::awaitable<bool> task_group::wait_empty(std::chrono::steady_clock::t
 boost::asio::awaitable<void> task_group::end() {
   // A copy of the pointer, should the group go away meanwhile.
   const std::shared_ptr<impl> group = impl_;
+  const auto overdue = std::chrono::steady_clock::now() + overdue_after;
+  bool told = false;
   while (!group->live.empty()) {
     const auto now_live = group->live;
-    for (const auto& signal : now_live) signal->emit(boost::asio::cancellation_type::terminal);
+    for (const auto& one : now_live) one.signal->emit(boost::asio::cancellation_type::terminal);
+    if (!told && std::chrono::steady_clock::now() > overdue) {
+      told = true;
+      for (const auto& one : group->live) log::warn("a coroutine does not end although it was asked to", {{"task", one.name}});
+    }
     boost::asio::steady_timer timer(group->executor, asked_again_after);
     const auto place = group->waiting.insert(group->waiting.end(), &timer);
     if (!group->live.empty()) co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
