@@ -44,6 +44,8 @@ void read_extract(reading& r, const field& f, const verify::scheme* scheme, cons
 using words_of_provider = std::function<void(const field&, std::map<std::string, std::string, std::less<>>&)>;
 // `status` of one provider, of which everything else has been read. `table` may be nullptr.
 void read_status(reading& r, const field& f, const transition::workflow* table, const words_of_provider& words, provider& out);
+// `catch_up`, the same.
+void read_list(reading& r, const field& f, const words_of_provider& words, provider& out);
 
 // `limit: {after, event}` or `limit: none`; false when a problem was reported.
 bool read_limit(reading& r, const field& f, std::optional<transition::limit>& out);

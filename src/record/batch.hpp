@@ -99,6 +99,12 @@ class batch final : public plan {
                        const storage::parked_row* waited);
   void decide_registration(const registration& r, verdict& v);
   void decide_event(const event& e, verdict& v);
+  // Whether the provider has to be asked before the event is raised; and what it said (R23).
+  bool asks_first(const event& e, const operation_in_hand& o) const;
+  // Whether it may be raised now; else `v` says why not, or that the provider is asked.
+  bool may_retry(const event& e, operation_in_hand& o, verdict& v);
+  // The word of record::retry_… for what a look-up that has ended came to; empty: nothing stands against it.
+  std::string_view judge_retry(const event& e, operation_in_hand& o, const storage::retry_look_up& said);
   void decide_payload_access(const payload_access& p, verdict& v);
   void decide_rematch(const rematch& r, verdict& v);
   void decide_workflow_change(const workflow_change& w, verdict& v);
@@ -123,7 +129,7 @@ class batch final : public plan {
   void decide_hint(const callback& c, operation_in_hand& o, verdict& v, const storage::parked_row* waited);
   void look_up_in_state(const config::settings& settings, const operation_in_hand& o);
   void want_look_up(const config::provider& of, const operation_in_hand& o, std::string_view cause, std::string asked_by,
-                    const std::string& reference);
+                    const std::string& reference, std::optional<std::int32_t> sequence = std::nullopt);
   // What a look-up came to: by its operation, which is known.
   void decide_looked_up(const callback& c, verdict& v);
   // Its row, once it is decided.

@@ -3,6 +3,7 @@
 
 #include "recibo/config/answers.hpp"
 #include "recibo/evidence/facts.hpp"
+#include "recibo/record/listed.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -158,7 +159,14 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   v.is = verdict::kind::decided;
   auto* const claim = claim_of(c, *o);
   const bool all_understood = group_ ? !any_part_failed_ : !has_failed_items(c.items);
-  if (found_.any_failed && !waited && !c.replay && !c.looked_up && all_understood) {
+  if (claim != nullptr && claim->content_digest != c.content_digest &&
+      same_content(claim->content_digest, c.content_digest, claim->key)) {
+    // One of the two came from a list of events: what is on record under the key is what it speaks of.
+    callback same = c;
+    same.content_digest = claim->content_digest;
+    return decide_known(same, known, v, waited);
+  }
+  if (found_.any_failed && !waited && !c.replay && !c.looked_up && !c.listed && all_understood) {
     // The same bytes may have failed before: they are understood now.
     auto& failed = found_.failed[{c.provider->name, c.body_digest}];
     if (!std::exchange(failed.closed, true))
@@ -324,6 +332,7 @@ void batch::record_delivery(const callback& c, operation_in_hand& o, std::string
     d.payload = payload ? *payload : keep_payload(c);
     d.answer_status = status;
     d.items = items;
+    if (c.listed) d.look_up = *c.listed;
     writes_.new_deliveries.add(d);
   }
 
@@ -339,6 +348,7 @@ void batch::record_delivery(const callback& c, operation_in_hand& o, std::string
   fact.answer_status = status;
   fact.items = items;
   if (c.looked_up) fact.look_up = c.looked_up->id;
+  if (c.listed) fact.look_up = *c.listed;
   if (taken) fact.move = moved_by(c, o, *taken);
   append_audit(o, evidence::delivery_fact(fact), c.id);
 

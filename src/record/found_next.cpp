@@ -33,6 +33,7 @@ void found::plan_next_look() {
       miss(e->request_id);
       if (const auto* o = find(e->request_id)) {
         if (!e->references.empty()) learn_for(*o, e->references);
+        if (e->name == retry_event) retried_.push_back(o->row.id);
         if (e->changes && !o->row.corrected) intents_.emplace_back(o->row.id, 0);
         if (e->item_id) {
           item_names_.push_back({o->row.id, *e->item_id});
@@ -131,6 +132,7 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   failed_later_.clear();
   acting_for_.clear();
   running_out_.clear();
+  retried_.clear();
   switch (++looks_) {
     case 2:
       plan_next_look();
@@ -223,6 +225,11 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   if (!acting_for_.empty()) {
     storage::append_count_open_reviews(to, acting_for_);
     next_look_.push_back(look::open_reviews);
+  }
+  if (!retried_.empty()) {
+    sort_unique(retried_, std::less<>());
+    storage::append_find_retry_look_ups(to, retried_);
+    next_look_.push_back(look::retries);
   }
   if (!running_out_.empty()) {
     sort_unique(running_out_, std::less<>());
