@@ -118,6 +118,10 @@ awaitable<void> list_lane::read_page(settings_ptr settings, storage::claimed_pag
   if (judged.what != next_step::read) {
     std::optional<std::chrono::seconds> wanted;
     if (answer) wanted = notify::judge(answer->status, judged.retry_after, recibo::now()).retry_after;
+    // Its other questions wait, too.
+    if (wanted)
+      co_await storage::hold_look_ups(parts_.pool, name_, std::min<milliseconds>(*wanted, rule.retry.max),
+                                      steady_clock::now() + page_database_limit);
     if (judged.what == next_step::give_up) {
       outcome.what = page_next::failed;
       outcome.reason = judged.reason;

@@ -182,7 +182,8 @@ void batch::decide_event(const event& e, verdict& v) {
 
   auto* const item = e.item_id ? found_.find_item(*o, *e.item_id) : nullptr;
   if (e.item_id && !item) return refuse(v, error(permanent::not_found, "the operation has no such item"));
-  const bool asks = asks_first(e, *o);
+  const bool has_asked = e.who == transition::actor_kind::operator_ && !e.evidence.empty();
+  const bool asks = asks_first(*e.settings, *o, e.name, has_asked);
   // Whatever it has moved to: what was wanted was wanted of another state.
   if (asks && e.asked_at && !may_retry(e, *o, v)) return;
   auto move = permitted_move(*o, *e.settings, item, e.name, e.who, !e.evidence.empty());

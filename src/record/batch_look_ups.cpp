@@ -29,12 +29,11 @@ void batch::decide_look_up(const look_up& l, verdict& v) {
   v.outcome = outcome_of(*o);
 }
 
-bool batch::asks_first(const event& e, const operation_in_hand& o) const {
-  if (e.name != retry_event) return false;
-  // An operator who brings evidence has asked by other means.
-  if (e.who == transition::actor_kind::operator_ && !e.evidence.empty()) return false;
-  const auto of = e.settings->providers.find(o.row.provider);
-  return of != e.settings->providers.end() && of->second.status && of->second.status->before_retry;
+bool batch::asks_first(const config::settings& settings, const operation_in_hand& o, std::string_view event, bool has_evidence) {
+  // Who brings evidence has asked by other means.
+  if (event != retry_event || has_evidence) return false;
+  const auto of = settings.providers.find(o.row.provider);
+  return of != settings.providers.end() && of->second.status && of->second.status->before_retry;
 }
 
 bool batch::may_retry(const event& e, operation_in_hand& o, verdict& v) {
@@ -43,30 +42,34 @@ bool batch::may_retry(const event& e, operation_in_hand& o, verdict& v) {
     v.is = verdict::kind::busy;
     return false;
   }
-  const auto tell = [&](std::string_view word, std::int32_t asked_at) {
-    v.is = verdict::kind::decided;
-    v.outcome = outcome_of(o);
-    v.outcome.detail = word;
-    v.outcome.asked_at = asked_at;
-    return false;
-  };
-  const auto known = found_.retries.find(o.row.id);
-  const auto* const said = known == found_.retries.end() ? nullptr : &known->second;
-  const auto asked_at = e.asked_at.value_or(said ? said->sequence : 0);
-  const bool moved = said && said->moved && *said->moved > asked_at;
-  if (e.asked_at && moved) return tell(retry_overtaken, asked_at);
-  const bool open = said && !moved && (said->status == "queued" || said->status == "asking");
-  if (open) return tell(retry_asks, asked_at);
-  // What was said a moment ago to a retry that did not wait for it holds for this one, as long as nothing has moved.
-  if (said && !moved && (said->fresh || e.asked_at)) {
-    const auto word = judge_retry(e, o, *said);
-    return word.empty() ? true : tell(word, asked_at);
-  }
-  want_look_up(e.settings->providers.at(o.row.provider), o, retry_event, e.actor, {}, o.row.sequence);
-  return tell(retry_asks, o.row.sequence);
+  const auto [word, asked_at] = ask_before_retry(*e.settings, o, e.actor, e.asked_at);
+  if (word.empty()) return true;
+  v.is = verdict::kind::decided;
+  v.outcome = outcome_of(o);
+  v.outcome.detail = word;
+  v.outcome.asked_at = asked_at;
+  return false;
 }
 
-std::string_view batch::judge_retry(const event& e, operation_in_hand& o, const storage::retry_look_up& said) {
+std::pair<std::string_view, std::int32_t> batch::ask_before_retry(const config::settings& settings, operation_in_hand& o,
+                                                                  const std::string& actor,
+                                                                  const std::optional<std::int32_t>& asked_at) {
+  const auto known = found_.retries.find(o.row.id);
+  const auto* const said = known == found_.retries.end() ? nullptr : &known->second;
+  const auto since = asked_at.value_or(said ? said->sequence : 0);
+  const bool moved = said && said->moved && *said->moved > since;
+  if (asked_at && moved) return {retry_overtaken, since};
+  if (said && !moved && (said->status == "queued" || said->status == "asking")) {
+    writes_.hastened_look_ups.add(o.row.id);
+    return {retry_asks, since};
+  }
+  // What was said a moment ago to a retry that did not wait for it holds for this one, as long as nothing has moved.
+  if (said && !moved && (said->fresh || asked_at)) return {judge_retry(settings, o, *said), since};
+  want_look_up(settings.providers.at(o.row.provider), o, retry_event, actor, {}, o.row.sequence);
+  return {retry_asks, o.row.sequence};
+}
+
+std::string_view batch::judge_retry(const config::settings& settings, operation_in_hand& o, const storage::retry_look_up& said) {
   // That the provider does not know the operation is the best that can be heard of it: nothing has happened.
   const auto& why = said.reason;
   const bool not_asked = why == "no_reference" || why == "reference_refused" || why == "no_status";
@@ -76,11 +79,11 @@ std::string_view batch::judge_retry(const event& e, operation_in_hand& o, const 
   const bool no_news = *word == disposition::redundant || *word == disposition::stale;
   if (!no_news && *word != disposition::duplicate) return retry_unclear;
   // Said before, and taken or not taken then: what it would mean now is asked of the table.
-  const auto& words = e.settings->providers.at(o.row.provider).status->reads->events;
+  const auto& words = settings.providers.at(o.row.provider).status->reads->events;
   const auto mapped = said.event ? words.find(*said.event) : words.end();
   if (mapped == words.end()) return *word == disposition::duplicate ? retry_unclear : std::string_view();
   if (mapped->second == "ignore") return {};
-  const auto& table = table_of(o, *e.settings);
+  const auto& table = table_of(o, settings);
   const auto would = transition::decide_event(table, o.row.state, mapped->second, transition::actor_kind::provider, true);
   return would ? retry_unclear : std::string_view();
 }

@@ -117,9 +117,7 @@ void batch::decide_review_action(const review_action& a, verdict& v) {
     if (r->of_item)
       return refuse(v, permanent::illegal_transition,
                     "this review is about an item: raise the item's event by its item_id, and resolve the review without one");
-    const auto of = a.settings->providers.find(o->row.provider);
-    const bool askable = of != a.settings->providers.end() && of->second.status && of->second.status->before_retry;
-    if (a.event == retry_event && askable && a.evidence.empty())
+    if (asks_first(*a.settings, *o, a.event, !a.evidence.empty()))
       return refuse(v, permanent::illegal_transition,
                     "the provider is asked before a retry: raise it as an event and resolve the review without one, or say by "
                     "which evidence nothing has happened");

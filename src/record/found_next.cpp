@@ -70,6 +70,9 @@ void found::plan_next_look() {
       miss(t->request_id);
       if (const auto* o = find(t->request_id)) {
         running_out_.push_back(o->row.id);
+        // What runs out may raise a retry; which event it is, is read with it.
+        const auto of = t->settings->providers.find(o->row.provider);
+        if (of != t->settings->providers.end() && of->second.status) retried_.push_back(o->row.id);
         // Both timers of one state are one exception.
         if (o->row.review_open) conflicts_.push_back({o->row.id, overdue_digest(o->row), std::nullopt});
       }

@@ -52,6 +52,14 @@ const statement select_retry_status{
     "AND l.sequence IS NOT NULL AND l.reference = '' ORDER BY l.id DESC LIMIT 1",
     {oid::text}};
 
+// A provider that asked for time has it: that is kept with its lane.
+const statement hasten_look_ups{
+    "hasten_look_ups",
+    "UPDATE recibo.look_ups l SET next_attempt_at = least(l.next_attempt_at, now() + interval '5 seconds') "
+    "FROM unnest($1) AS u(operation) WHERE l.operation = u.operation AND l.status = 'asking' AND l.sequence IS NOT NULL "
+    "AND l.lease_until IS NULL",
+    {oid::uuid_array}};
+
 const statement answer_look_ups{
     "answer_look_ups",
     "WITH told AS (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
@@ -291,6 +299,9 @@ awaitable<result<std::optional<std::string>>> retry_look_up_status(postgres::poo
   if (found->empty()) co_return std::optional<std::string>();
   co_return std::optional(found->string(0, 0));
 }
+
+hastened_look_ups::hastened_look_ups() : rows(hasten_look_ups) {}
+void hastened_look_ups::add(const operation_id& operation) { rows.next().add(operation.binary()); }
 
 answered_look_ups::answered_look_ups() : rows(answer_look_ups) {}
 void answered_look_ups::add(const row& r, sys_micros at) {

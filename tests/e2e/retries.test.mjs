@@ -32,6 +32,10 @@ const repeated = {
 const stage = await Stage.begin({
   configure(config) {
     config.workflows.repeated = repeated;
+    // Here the clock repeats what takes too long.
+    config.workflows.patient = structuredClone(repeated);
+    config.workflows.patient.states.unsure.limit = { after: '1s', event: 'retry' };
+    config.workflows.patient.transitions.find((row) => row.event === 'retry').by = ['client', 'operator', 'clock'];
     const asked = { ...config.providers.p1, workflow: 'repeated', events: { succeeded: 'complete', failed: 'fail', pending: 'ignore' } };
     const status = {
       url: `${provider.url}/payments/{request_id}`, allow: ['127.0.0.0/8'], timeout: '2s', retry: { attempts: 3, first: '1s', max: '1s' },
@@ -42,6 +46,7 @@ const stage = await Stage.begin({
     config.providers.silent = { ...asked, status: { ...status, retry: { attempts: 8, first: '1m', max: '1m' } } };
     config.providers.named = { ...asked, status: { ...status, url: `${provider.url}/payments/{reference}`, extract: { reference: '/id', event: '/status' } } };
     config.providers.plain = asked;
+    config.providers.patient = { ...asked, workflow: 'patient', status };
     return config;
   },
 });
@@ -188,6 +193,25 @@ test('who cannot be asked about says so; who need not be asked is not', async ()
   const illegal = await retry(early);
   assert.deepEqual([illegal.status, illegal.json.code], [409, 'illegal_transition'], illegal.text);
   assert.deepEqual(provider.of(early), [], 'what the table does not allow is not asked about');
+});
+
+test('the clock asks before it repeats, too', async () => {
+  const [quiet, ended, doubtful] = [freshId(), freshId(), freshId()];
+  provider.says.set(quiet, said(quiet, 'pending'));
+  provider.says.set(ended, said(ended, 'succeeded'));
+  provider.says.set(doubtful, said(doubtful, 'succeeded', { amount: '1.00' }));
+  for (const id of [quiet, ended, doubtful]) {
+    await recibo.accepted(id, { provider: 'patient' });
+    for (const event of ['submitted', 'lost']) assert.equal((await recibo.event(id, { event })).status, 200);
+  }
+  await until('the quiet one is repeated', async () => (await recibo.get(quiet)).state === 'processing', { timeout: 40_000 });
+  assert.deepEqual((await checks(quiet)).map((l) => [l.cause, l.actor, l.disposition]), [['retry', 'clock', 'redundant']]);
+  assert.equal((await recibo.timeline(quiet)).find((e) => e.event === 'retry').actor_kind, 'clock');
+  await until('what ended is found out', async () => (await recibo.get(ended)).state === 'completed', { timeout: 40_000 });
+  assert.deepEqual((await moves(ended)).filter((m) => m === 'retry'), []);
+  await until('what is in doubt is a person\'s', async () => (await reviews(doubtful)).some((r) => r.kind === 'overdue'), { timeout: 40_000 });
+  assert.deepEqual([(await recibo.get(doubtful)).state, (await moves(doubtful)).includes('retry')], ['unsure', false]);
+  assert.match((await reviews(doubtful)).find((r) => r.kind === 'overdue').detail, /has to be looked at before it is retried/);
 });
 
 test('a review is not the way around it', async () => {

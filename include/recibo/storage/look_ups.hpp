@@ -39,6 +39,12 @@ struct new_look_ups {
   new_look_ups();
   void add(const look_up_row& r, sys_micros at);
 };
+// Look-ups ahead of a retry that wait for another attempt while somebody waits for them: within five seconds.
+struct hastened_look_ups {
+  bulk rows;
+  hastened_look_ups();
+  void add(const operation_id& operation);
+};
 // Look-ups whose answer has been decided, with the attempt. One that somebody else has claimed since is left alone.
 struct answered_look_ups {
   bulk rows;
