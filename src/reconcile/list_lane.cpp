@@ -21,6 +21,8 @@ using page_next = storage::page_outcome::next;
 constexpr milliseconds page_round_every = 500ms, page_database_limit = 5s, page_record_limit = 10s;
 // Beyond its deadline a page needs the recorder; then its holder has gone.
 constexpr milliseconds page_lease_beyond = 20s;
+// Attempts beyond the schedule's: each is one whose holder never settled it.
+constexpr int page_lost_most = 3;
 
 const config::provider* listing_provider(const config::settings& settings, const std::string& name) {
   const auto found = settings.providers.find(name);
@@ -96,6 +98,11 @@ awaitable<void> list_lane::read_page(settings_ptr settings, storage::claimed_pag
   if (page.pages >= rule.pages) {
     outcome.what = page_next::failed;
     outcome.reason = "too_many_pages";
+    co_return;
+  }
+  if (page.attempts > rule.retry.attempts + page_lost_most) {
+    outcome.what = page_next::failed;
+    outcome.reason = lost_attempts;
     co_return;
   }
   auto request = page_request(rule, page.since, page.cursor);

@@ -143,6 +143,30 @@ test('killed while a page is read: another goes on from a clean place, and nothi
   for (const id of ids) await recibo.expectCounts(id, 1, 1, 0);
 });
 
+test('a page that takes every reader with it is given up', async () => {
+  lists.set('slow', [{ status: 200, after: Infinity }]);
+  const started = await start('slow');
+  await until('it is being read', async () => (await recibo.sql('SELECT lease_until FROM recibo.event_lists WHERE id = $1', [started]))[0].lease_until !== null);
+  // As if each of them had been lost with it.
+  await recibo.restart('kill');
+  await recibo.sql("UPDATE recibo.event_lists SET attempts = 6, lease_until = now() - interval '1 second' WHERE id = $1", [started]);
+  const report = await done(started);
+  assert.deepEqual([report.reason, report.pages], ['lost_attempts', 0], JSON.stringify(report));
+});
+
+test('an event list that is wanted from earlier on begins anew, also under a page in hand', async () => {
+  const id = await accepted('slow');
+  lists.set('slow', [{ status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ data: [event(id, 'w-1')], next: null }), after: 800 }]);
+  const first = await start('slow', { since: '2026-10-02T00:00:00Z' });
+  const before = asked('slow').length;
+  await until('a page is in hand', async () => asked('slow').length > before);
+  assert.equal(await start('slow', { since: '2026-10-01T00:00:00Z' }), first, 'one at a time');
+  const report = await done(first);
+  assert.deepEqual([report.since, report.events >= 1, report.healed], ['2026-10-01T00:00:00.000000Z', true, 1], JSON.stringify(report));
+  assert.ok(asked('slow').some((one) => one.url.includes(encodeURIComponent('2026-10-01T00:00:00.000000Z'))));
+  await recibo.expectCounts(id, 1, 1, 0);
+});
+
 test('two replicas read each page once, and the command waits for the end', async () => {
   const first = recibo.service;
   await recibo.serve();
