@@ -114,6 +114,9 @@ std::vector<member> paged(std::vector<member> filters, std::int64_t most = 200);
 // {"data": […], "next_cursor": …}
 schema page_of(std::string component);
 
+// An endpoint that reads operations, as clients may too.
+endpoint reading_operations(std::string path, std::string id, std::string summary, handler run);
+
 // A review with what may be done about it and what was done; 404 when there is none.
 boost::asio::awaitable<http::response> answer_review(inside& in, call& of, review_id id);
 

@@ -18,13 +18,18 @@ schema outbox_reason() { return about(text(2000, text_rule::prose), "Why; on rec
 void write_notification(json_writer& out, const storage::outbox_view& v, const config::settings& settings) {
   const auto id = to_string(v.id);
   const auto to = settings.destinations.find(v.destination);
-  out.text("notification_id", id).text("request_id", v.request_id).text("destination", v.destination).text("type", v.type);
+  out.text("notification_id", id)
+      .text("request_id", v.request_id)
+      .text("provider", v.provider)
+      .text("destination", v.destination)
+      .text("type", v.type);
   out.text("status", v.status).number("sequence", v.sequence).number("attempts", v.attempts);
   out.time("created_at", v.created_at).time("next_attempt_at", v.next_attempt_at).time("delivered_at", v.delivered_at);
   out.time("dead_at", v.dead_at).text("reason", v.reason).text("reason_class", v.reason_class);
   out.text_or_null("owner", to == settings.destinations.end() ? std::string() : to->second.owner);
   out.key("_links").begin_object();
-  out.text("self", "/v1/notifications/" + id).text("operation", evidence::operation_path(v.request_id));
+  out.text("self", "/v1/notifications/" + id);
+  if (v.request_id) out.text("operation", evidence::operation_path(*v.request_id));
   out.end_object();
 }
 
@@ -171,12 +176,13 @@ awaitable<http::response> replay_many_notifications(inside& in, call& of) {
 std::vector<member> notification_members() {
   return {
       required("notification_id", about(text(text_rule::uuid), "The event ID that consumers de-duplicate by; kept by a replay.")),
-      required("request_id", string()),
+      or_null("request_id", about(string(), "Of the operation that it speaks of; null: it speaks of a provider.")),
+      or_null("provider", about(string(), "That has gone silent, or speaks again; null: it speaks of an operation.")),
       required("destination", string()),
       required("type", string()),
       required("status", about(one_of({"pending", "delivered", "held", "dead", "discarded"}),
                                "held: an earlier one of its operation is dead.")),
-      required("sequence", about(integer(), "The operation's count of facts; sent as recibo-sequence.")),
+      required("sequence", about(integer(), "The operation's, or the provider's, count of facts; sent as recibo-sequence.")),
       required("attempts", integer()),
       required("created_at", instant()),
       or_null("next_attempt_at", instant()),
@@ -186,7 +192,7 @@ std::vector<member> notification_members() {
       or_null("reason_class",
               about(string(), "theirs: the destination did not take it; ours: what we send or are configured with.")),
       or_null("owner", about(string(), "Who looks after the destination, as configured.")),
-      required("_links", object({required("self", string()), required("operation", string())})),
+      required("_links", object({required("self", string()), optional("operation", string())})),
   };
 }
 

@@ -123,29 +123,17 @@ std::vector<member> list_filters() {
   });
 }
 
-endpoint listing_operations(std::string path, std::string id, std::string summary, handler run) {
-  endpoint e;
-  e.method = "GET";
-  e.path = std::move(path);
-  e.id = std::move(id);
-  e.tag = "operations";
-  e.summary = std::move(summary);
-  e.who.client = true;
-  e.run = run;
-  return e;
-}
-
 }  // namespace
 
 void add_operation_lists(endpoint_table& to) {
   auto all =
-      listing_operations("/v1/operations", "listOperations", "Operations, newest first. A client sees its own.", list_operations);
+      reading_operations("/v1/operations", "listOperations", "Operations, newest first. A client sees its own.", list_operations);
   all.query = list_filters();
   all.metadata_filter = true;
   all.answers = {{200, "A page of operations, without their items.", page_of("OperationSummary"), "application/json", {}}};
   to.endpoints.push_back(std::move(all));
 
-  auto statuses = listing_operations("/v1/statuses", "listStatuses",
+  auto statuses = reading_operations("/v1/statuses", "listStatuses",
                                      "Finds cases by what a customer knows, in words for a customer.", list_statuses);
   statuses.who.least = config::role::support;
   statuses.query = list_filters();

@@ -110,7 +110,9 @@ schema operation_schema(bool with_items) {
   return object(std::move(members));
 }
 
-endpoint reading_operation(std::string path, std::string id, std::string summary, handler run) {
+}  // namespace
+
+endpoint reading_operations(std::string path, std::string id, std::string summary, handler run) {
   endpoint e;
   e.method = "GET";
   e.path = std::move(path);
@@ -121,8 +123,6 @@ endpoint reading_operation(std::string path, std::string id, std::string summary
   e.run = run;
   return e;
 }
-
-}  // namespace
 
 void add_operation_reads(endpoint_table& to) {
   to.schemas.emplace_back("Operation", operation_schema(true));
@@ -138,7 +138,8 @@ void add_operation_reads(endpoint_table& to) {
                         required("terminal", boolean()), required("done", boolean()), required("accepted_at", instant()),
                         required("updated_at", instant()), required("retry_safe", retry_schema())}));
 
-  auto one = reading_operation("/v1/operations/{request_id}", "readOperation", "One operation as it stands now.", read_operation);
+  auto one =
+      reading_operations("/v1/operations/{request_id}", "readOperation", "One operation as it stands now.", read_operation);
   one.answers = {{200,
                   "The operation.",
                   component("Operation"),
@@ -146,15 +147,15 @@ void add_operation_reads(endpoint_table& to) {
                   {required("ETag", about(string(), "Its revision, for If-Match."))}}};
   to.endpoints.push_back(std::move(one));
 
-  auto items = reading_operation("/v1/operations/{request_id}/items", "listItems",
-                                 "The items of a batch, in the order of their registration.", list_items);
+  auto items = reading_operations("/v1/operations/{request_id}/items", "listItems",
+                                  "The items of a batch, in the order of their registration.", list_items);
   items.query = paged({optional("state", text(63)), optional("item_id", text(text_rule::alias)),
                        optional("attention", about(boolean(), "Only those that somebody has to look at, or only the others."))});
   items.answers = {{200, "A page of items.", page_of("Item"), "application/json", {}}};
   to.endpoints.push_back(std::move(items));
 
-  auto status = reading_operation("/v1/operations/{request_id}/status", "readStatus",
-                                  "The case in words for a customer, and nothing else.", read_status);
+  auto status = reading_operations("/v1/operations/{request_id}/status", "readStatus",
+                                   "The case in words for a customer, and nothing else.", read_status);
   status.who.least = config::role::support;
   status.answers = {{200, "The status.", component("Status"), "application/json", {}}};
   to.endpoints.push_back(std::move(status));

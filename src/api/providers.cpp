@@ -24,12 +24,21 @@ boost::asio::awaitable<http::response> list_providers(inside& in, call& of) {
     out.end_object();
     out.number("answer_within_ms", p.answer_within.count());
     out.number("silence_alert_s", p.silence_alert ? std::optional<std::int64_t>(p.silence_alert->count()) : std::nullopt);
+    if (p.expected_rate) {
+      out.key("expected_rate").begin_object().number("at_least", p.expected_rate->at_least);
+      out.number("within_s", p.expected_rate->within.count()).end_object();
+    } else {
+      out.null("expected_rate");
+    }
+    const bool watched = p.silence_alert || p.expected_rate;
     const auto at = activity.find(name);
     const storage::provider_activity* const heard = at == activity.end() ? nullptr : at->second;
     out.time("last_callback_at", heard ? heard->heard_at : std::nullopt);
     out.number("silent_for_s", heard ? std::optional(static_cast<std::int64_t>(heard->quiet_s)) : std::nullopt);
-    out.flag("silent", p.silence_alert && heard && heard->silent_at);
-    out.time("silent_since", p.silence_alert && heard ? heard->silent_at : std::nullopt);
+    const bool silent = watched && heard && heard->silent_at;
+    out.flag("silent", silent);
+    out.time("silent_since", silent ? heard->silent_at : std::nullopt);
+    out.text("silent_reason", silent ? heard->silent_reason : std::nullopt);
     out.text("callback_path", "/callbacks/" + name);
     out.end_object();
   }
@@ -51,8 +60,11 @@ void add_providers(endpoint_table& to) {
           or_null("silence_alert_s", integer()),
           or_null("last_callback_at", about(instant(), "When one last verified, at any replica; null: never.")),
           or_null("silent_for_s", about(integer(), "Since then, or since it is configured.")),
-          required("silent", about(boolean(), "For longer than silence_alert.")),
+          or_null("expected_rate", about(object({required("at_least", integer()), required("within_s", integer())}),
+                                         "How many callbacks are expected in how long.")),
+          required("silent", about(boolean(), "For longer than silence_alert, or below expected_rate.")),
           or_null("silent_since", about(instant(), "When it was found silent.")),
+          or_null("silent_reason", about(one_of({"quiet", "below_rate"}), "Which of them; null: it is not silent.")),
           required("callback_path", about(string(), "On the callbacks listener.")),
       }));
   endpoint e;

@@ -364,7 +364,7 @@ int serve(std::shared_ptr<const config::settings> settings, const std::filesyste
     here.start();
     context.run();
   } catch (const boost::system::system_error& e) {
-    log::error("cannot listen", {{"error", e.code().message()}});
+    log::error("cannot listen", {{"error", std::string(e.what())}});
     return 2;
   }
   return 0;

@@ -195,7 +195,7 @@ boost::asio::awaitable<void> upkeep::measure_timers() {
   if (heard)
     for (const auto& one : *heard) {
       const auto known = settings->providers.find(one.provider);
-      const bool listens = known != settings->providers.end() && known->second.silence_alert.has_value();
+      const bool listens = known != settings->providers.end() && (known->second.silence_alert || known->second.expected_rate);
       parts_.metrics.provider_silence(one.provider, one.quiet_s, listens && one.silent_at);
     }
 }

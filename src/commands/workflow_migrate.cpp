@@ -70,8 +70,11 @@ class migration {
 
   awaitable<result<void>> one_version(std::int64_t version_key, std::vector<std::string> states) {
     operation_id after;
+    std::vector<std::string> known;
+    for (const auto& s : to_->states()) known.push_back(s.name);
+    for (const auto& [from, to] : states_) known.push_back(from);
     for (;;) {
-      auto page = co_await storage::list_version_members(pool_, version_key, states, after, members_per_page,
+      auto page = co_await storage::list_version_members(pool_, version_key, states, known, after, members_per_page,
                                                          steady_clock::now() + look_patience);
       if (!page) co_return page.error();
       for (const auto& member : *page) {
@@ -89,6 +92,10 @@ class migration {
     const auto version = std::to_string(version_key);
     if (!to_->find_state(target)) {
       ++progress_.left[{version, member.state, "no such state; name another with --map " + member.state + "=..."}];
+      co_return result<void>();
+    }
+    if (const auto& lost = member.unknown_item_state; !lost.empty()) {
+      ++progress_.left[{version, member.state, "an item is in state " + lost + "; name another with --map " + lost + "=..."}];
       co_return result<void>();
     }
     if (asked_.dry_run) {

@@ -1,4 +1,5 @@
 // destinations: where notifications go, how they are signed, and what they may reach (K29).
+#include "nats_credentials.hpp"
 #include "secrets.hpp"
 #include "sections.hpp"
 
@@ -16,8 +17,8 @@ namespace {
 constexpr std::size_t key_bytes_least = 24;
 
 std::set<std::string> notification_types(const settings& s) {
-  std::set<std::string> out = {"operation.accepted", "operation.review_opened", "operation.review_overdue",
-                               "operation.review_resolved"};
+  std::set<std::string> out = {"operation.accepted",        "operation.review_opened", "operation.review_overdue",
+                               "operation.review_resolved", "provider.silent",         "provider.resumed"};
   for (const auto& [name, table] : s.workflows)
     for (const auto& state : table->states()) {
       out.insert("operation." + state.name);
@@ -85,7 +86,7 @@ void read_events(reading& r, const field& f, const std::set<std::string>& types,
       out.events.push_back(std::move(pattern));
       continue;
     }
-    std::vector<std::string_view> words = {"*", "operation.*"};
+    std::vector<std::string_view> words = {"*", "operation.*", "provider.*"};
     words.insert(words.end(), types.begin(), types.end());
     r.error(one.at,
             "events: no notification is called " + found(*one.value) + (one.value->expanded ? "" : did_you_mean(pattern, words)));
@@ -175,8 +176,11 @@ void read_nats(reading& r, section& s, destination& out) {
   if (user) read_text(r, user, to.user, 255);
   if (password) read_secret_text(r, password, to.password);
   if (token) read_secret_text(r, token, to.token);
+  if (const field credentials = s.get("credentials")) read_nats_credentials(r, credentials, to);
   if (s.has("user") != s.has("password")) r.error(s.at(), std::string(s.name()) + ": user and password go together");
   if (s.has("token") && s.has("user")) r.error(s.key_at("token"), "token: beside user and password it has no place");
+  if (s.has("credentials") && (s.has("token") || s.has("user")))
+    r.error(s.key_at("credentials"), "credentials: beside a token, or user and password, they have no place");
 }
 
 bool is_nats(const field& url) {

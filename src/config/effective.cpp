@@ -185,6 +185,8 @@ json of(const provider& p) {
   if (p.list) out["catch_up"] = of(*p.list);
   out["answer_within"] = text(p.answer_within);
   if (p.silence_alert) out["silence_alert"] = text(*p.silence_alert);
+  if (p.expected_rate)
+    out["expected_rate"] = {{"at_least", p.expected_rate->at_least}, {"within", text(p.expected_rate->within)}};
   if (p.callback_url) {
     json methods = json::array();
     if (p.callback_url->get) methods.push_back("GET");
@@ -236,6 +238,7 @@ json of(const destination& d) {
     if (!d.nats->user.empty()) out["user"] = d.nats->user;
     if (!d.nats->password.empty()) out["password"] = "(set)";
     if (!d.nats->token.empty()) out["token"] = "(set)";
+    if (!d.nats->jwt.empty()) out["credentials"] = "(set)";
   }
   out["retry"] = {{"attempts", d.retry.attempts}, {"first", text(d.retry.first)}, {"max", text(d.retry.max)}};
   out["on_dead"] = d.on_dead == on_dead::skip ? "skip" : "hold";

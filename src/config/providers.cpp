@@ -231,6 +231,14 @@ class provider_reader {
     std::chrono::seconds silence{};
     if (const field alert = s.get("silence_alert"); alert && read_duration(r_, alert, silence, "1s", "365d"))
       out_.silence_alert = silence;
+    if (const field expected = s.get("expected_rate")) {
+      section e(r_, expected);
+      provider::expected rate;
+      const field least = e.require("at_least", "how many callbacks are expected");
+      const field within = e.require("within", "in how long");
+      const bool counted = least && read_int(r_, least, rate.at_least, 1, 1'000'000'000);
+      if (within && read_duration(r_, within, rate.within, "1s", "31d") && counted) out_.expected_rate = rate;
+    }
   }
 
   static bool by_provider(const transition::move& m) {

@@ -213,8 +213,8 @@ constexpr std::string_view default_text = R"(default:
     - {from: [accepted, processing, unknown, requires_review], event: expire, to: expired, by: [provider, operator]}
     - {from: [accepted, processing], event: overdue, to: unknown, by: clock}
     - {from: unknown, event: escalate, to: requires_review, by: clock}
-    - {from: [unknown, requires_review], event: resolve_completed, to: completed, by: operator, evidence: statement}
-    - {from: [unknown, requires_review], event: resolve_failed, to: failed, by: operator, evidence: statement}
+    - {from: [accepted, processing, unknown, requires_review], event: resolve_completed, to: completed, by: operator, evidence: statement}
+    - {from: [accepted, processing, unknown, requires_review], event: resolve_failed, to: failed, by: operator, evidence: statement}
 )";
 
 }  // namespace

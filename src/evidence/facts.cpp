@@ -170,6 +170,7 @@ audit_fact workflow_fact(const workflow_changed& what) {
   add(fact, "from", what.from);
   add(fact, "to", what.to);
   add(fact, "reason", what.reason);
+  if (!what.item_states.empty()) add(fact, "item_states", what.item_states);
   return fact;
 }
 

@@ -44,6 +44,8 @@ class operation_checker {
   void check_delivery(const storage::verify_fact& f);
   void check_claim(const storage::verify_fact& f);
   void check_event(const storage::verify_fact& f);
+  // Items are in states of other names since this change of the workflow.
+  void rename_items(const storage::verify_fact& f);
   void check_workflow_change(const storage::verify_fact& f);
   void check_correction(const storage::verify_fact& f);
   void check_item(const storage::verify_fact& f);

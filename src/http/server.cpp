@@ -27,17 +27,23 @@ constexpr int backlog = 4096;
 constexpr std::chrono::milliseconds pause{100};
 
 tcp::acceptor listen(const asio::any_io_executor& executor, const server_options& options, bool reuse_port) {
+  const auto where = "listen." + options.name + ", " + options.address + " port " + std::to_string(options.port);
+  const auto must = [&](const error_code& ec) {
+    if (ec) throw boost::system::system_error(ec, where);
+  };
   const tcp::endpoint at(asio::ip::make_address(options.address), options.port);
   tcp::acceptor acceptor(executor, at.protocol());
   acceptor.set_option(tcp::acceptor::reuse_address(true));
   if (reuse_port) {
     const int on = 1;
-    if (::setsockopt(acceptor.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {
-      throw boost::system::system_error(error_code(errno, boost::system::system_category()), "SO_REUSEPORT");
-    }
+    if (::setsockopt(acceptor.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0)
+      must(error_code(errno, boost::system::system_category()));
   }
-  acceptor.bind(at);
-  acceptor.listen(backlog);
+  error_code ec;
+  acceptor.bind(at, ec);
+  must(ec);
+  acceptor.listen(backlog, ec);
+  must(ec);
   return acceptor;
 }
 

@@ -22,6 +22,7 @@ class http_carrier final : public carrier {
     auto headers = headers_of(one.what, one.body, to.keys, recibo::now());
     if (!headers) {
       out.judged = {verdict::again, "no_valid_secret", false, {}};
+      out.unsent = true;
       co_return out;
     }
     http::outbound_request request;
@@ -43,6 +44,7 @@ class http_carrier final : public carrier {
     const auto answer = co_await std::move(pending);
     if (!answer) {
       out.judged = judge(answer.error());
+      out.unsent = !out.judged.theirs;  // it was refused here
       out.excerpt = excerpt_of(answer.error().detail);
       co_return out;
     }
@@ -54,6 +56,7 @@ class http_carrier final : public carrier {
 
   // Who sends is cancelled; the client is everybody's.
   void stop() override {}
+  boost::asio::awaitable<void> wait(std::chrono::steady_clock::time_point) override { co_return; }
 
  private:
   http::client& client_;

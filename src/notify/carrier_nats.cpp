@@ -1,15 +1,16 @@
 // Publishes to a stream of NATS JetStream (decision 31). The client library blocks, so that it works on threads of its own;
 // nothing but finished outcomes comes back to the thread of the lane. Delivered is what the stream has acknowledged.
+#include "broker.hpp"
 #include "carrier.hpp"
+#include "crew.hpp"
 
 #include "recibo/async/deadline.hpp"
 #include "recibo/notify/message.hpp"
+#include "recibo/observe/log.hpp"
 
-#include <nats/nats.h>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
@@ -23,207 +24,79 @@ using boost::asio::awaitable;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Also what a drain may have to wait for: a connection that is being made cannot be cut off.
-constexpr milliseconds broker_connect_most{3'000}, broker_ping{20'000};
 // Threads that wait for acknowledgements, at most; each has one message under way.
-constexpr int threads_most = 16;
+constexpr std::size_t threads_most = 16;
+// How often it is looked whether the threads have gone.
+constexpr milliseconds threads_look{10};
 
-// Everything that a thread needs, copied: settings may change meanwhile.
-struct letter {
-  // Where the broker is, by the address that was judged; and as whom.
-  std::string url, host, user, ca;
-  bool tls = false;
-  secret password, token;
-  // What.
-  std::string subject, id, body;
-  http::header_list headers;
-  milliseconds timeout{};
-
-  // Letters that may go over one connection.
-  bool same_way(const letter& o) const {
-    return url == o.url && host == o.host && user == o.user && ca == o.ca && tls == o.tls &&
-           password.reveal() == o.password.reveal() && token.reveal() == o.token.reveal();
-  }
-};
-
-struct options_deleter {
-  void operator()(natsOptions* o) const noexcept { natsOptions_Destroy(o); }
-};
-struct message_deleter {
-  void operator()(natsMsg* m) const noexcept { natsMsg_Destroy(m); }
-};
-
-// One connection to the broker. Shared by the threads; the library is safe for that.
-class session {
+// Where an outcome comes down. The thread that brings it may come after everybody has left, so that it holds nothing of theirs.
+class landing : public std::enable_shared_from_this<landing> {
  public:
-  static std::pair<std::shared_ptr<session>, natsStatus> open(const letter& to);
-  ~session() {
-    jsCtx_Destroy(js_);
-    natsConnection_Destroy(connection_);
-  }
-  session(const session&) = delete;
-  session& operator=(const session&) = delete;
+  // `timer` is awaited by whoever holds on until leave().
+  landing(const boost::asio::any_io_executor& back, boost::asio::steady_timer& timer) : back_(back), timer_(&timer) {}
 
-  bool usable() const { return natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED; }
-  void close() { natsConnection_Close(connection_); }
-  jsCtx* stream() const noexcept { return js_; }
-  // The broker answers a message that may not be published by an error of the connection, and never with an acknowledgement.
-  bool refused() const {
-    const char* text = nullptr;
-    return natsConnection_GetLastError(connection_, &text) == NATS_NOT_PERMITTED;
+  // From any thread.
+  void bring(sent came) {
+    const std::lock_guard held(lock_);
+    if (!back_) return;
+    boost::asio::post(*back_, [self = shared_from_this(), came = std::move(came)]() mutable {
+      if (self->timer_ == nullptr) return;
+      self->outcome = std::move(came);
+      self->timer_->cancel();
+    });
   }
+  // On the lane's thread.
+  void leave() {
+    const std::lock_guard held(lock_);
+    back_.reset();
+    timer_ = nullptr;
+  }
+  std::optional<sent> outcome;
 
  private:
-  session() = default;
-  // The library's own prints.
-  static void quiet(natsConnection*, natsSubscription*, natsStatus, void*) {}
-
-  natsConnection* connection_ = nullptr;
-  jsCtx* js_ = nullptr;
-};
-
-std::pair<std::shared_ptr<session>, natsStatus> session::open(const letter& to) {
-  const std::shared_ptr<session> made(new session);
-  natsOptions* raw = nullptr;
-  natsStatus status = natsOptions_Create(&raw);
-  const std::unique_ptr<natsOptions, options_deleter> how(raw);
-  const auto set = [&](auto&& one) {
-    if (status == NATS_OK) status = one(how.get());
-  };
-  set([&](natsOptions* o) { return natsOptions_SetURL(o, to.url.c_str()); });
-  set([](natsOptions* o) { return natsOptions_SetName(o, "recibo"); });
-  set([&](natsOptions* o) { return natsOptions_SetTimeout(o, std::min(broker_connect_most, to.timeout).count()); });
-  set([](natsOptions* o) { return natsOptions_SetPingInterval(o, broker_ping.count()); });
-  // Another address is judged by us before anybody connects to it.
-  set([](natsOptions* o) { return natsOptions_SetAllowReconnect(o, false); });
-  set([](natsOptions* o) { return natsOptions_SetErrorHandler(o, quiet, nullptr); });
-  if (to.tls) {
-    set([](natsOptions* o) { return natsOptions_SetSecure(o, true); });
-    set([&](natsOptions* o) { return natsOptions_SetExpectedHostname(o, to.host.c_str()); });
-    if (!to.ca.empty()) set([&](natsOptions* o) { return natsOptions_SetCATrustedCertificates(o, to.ca.c_str()); });
-  }
-  const std::string password(to.password.reveal()), token(to.token.reveal());
-  if (!to.user.empty()) set([&](natsOptions* o) { return natsOptions_SetUserInfo(o, to.user.c_str(), password.c_str()); });
-  if (!token.empty()) set([&](natsOptions* o) { return natsOptions_SetToken(o, token.c_str()); });
-  set([&](natsOptions* o) { return natsConnection_Connect(&made->connection_, o); });
-  if (status == NATS_OK) status = natsConnection_JetStream(&made->js_, made->connection_, nullptr);
-  if (status != NATS_OK) return {nullptr, status};
-  return {made, NATS_OK};
-}
-
-judgement judge_connection(natsStatus why) {
-  switch (why) {
-    case NATS_CONNECTION_AUTH_FAILED: return {verdict::unauthorized, "unauthorized", false, {}};
-    case NATS_SSL_ERROR:
-    case NATS_SECURE_CONNECTION_WANTED:
-    case NATS_SECURE_CONNECTION_REQUIRED: return {verdict::again, "tls_failed", true, {}};
-    default: return {verdict::again, "connect_failed", true, {}};
-  }
-}
-
-judgement judge_publication(natsStatus why, jsErrCode code) {
-  switch (why) {
-    case NATS_OK: return {verdict::delivered, "delivered", true, {}};
-    case NATS_NOT_PERMITTED:
-    case NATS_CONNECTION_AUTH_FAILED: return {verdict::unauthorized, "unauthorized", false, {}};
-    case NATS_MAX_PAYLOAD: return {verdict::never, "too_large", false, {}};
-    case NATS_INVALID_SUBJECT: return {verdict::never, "malformed_field", false, {}};
-    // Nobody keeps what is published there; a stream may be made for it.
-    case NATS_NO_RESPONDERS: return {verdict::again, "no_stream", true, {}};
-    case NATS_NO_SERVER_SUPPORT: return {verdict::again, "no_stream", true, {}};
-    default: break;
-  }
-  if (code == JSStreamMessageExceedsMaximumErr) return {verdict::never, "too_large", false, {}};
-  if (code == JSInsufficientResourcesErr || code == JSStreamStoreFailedErr) return {verdict::again, "over_limit", true, {}};
-  if (code != 0) return {verdict::again, "server_error", true, {}};
-  return {verdict::again, "answer_unknown", true, {}};
-}
-
-// What the threads share: the one connection, and whether it is over.
-class broker {
- public:
-  sent publish(const letter& what);
-  void stop() {
-    const std::lock_guard held(lock_);
-    stopped_ = true;
-    if (session_) session_->close();
-  }
-
- private:
-  std::pair<std::shared_ptr<session>, natsStatus> session_for(const letter& what) {
-    // Who comes while one connects waits for it, on its own thread.
-    const std::lock_guard held(lock_);
-    if (stopped_) return {nullptr, NATS_CONNECTION_CLOSED};
-    if (session_ && session_->usable() && what.same_way(way_)) return {session_, NATS_OK};
-    session_.reset();
-    auto opened = session::open(what);
-    session_ = opened.first;
-    way_ = what;
-    way_.body.clear();
-    return opened;
-  }
-
   std::mutex lock_;
-  std::shared_ptr<session> session_;
-  letter way_;
-  bool stopped_ = false;
+  std::optional<boost::asio::any_io_executor> back_;
+  boost::asio::steady_timer* timer_;
 };
-
-sent broker::publish(const letter& what) {
-  sent out;
-  const auto [over, connected] = session_for(what);
-  if (!over) {
-    out.judged = judge_connection(connected);
-    out.excerpt = excerpt_of(natsStatus_GetText(connected));
-    return out;
-  }
-  natsMsg* raw = nullptr;
-  natsStatus status = natsMsg_Create(&raw, what.subject.c_str(), nullptr, what.body.data(), static_cast<int>(what.body.size()));
-  const std::unique_ptr<natsMsg, message_deleter> message(raw);
-  for (const auto& [name, value] : what.headers)
-    if (status == NATS_OK) status = natsMsgHeader_Set(message.get(), name.c_str(), value.c_str());
-  jsPubOptions how;
-  jsPubOptions_Init(&how);
-  how.MaxWait = what.timeout.count();
-  how.MsgId = what.id.c_str();
-  jsErrCode code{};
-  // The acknowledgement may say that the stream had it already: that is delivered too.
-  if (status == NATS_OK) status = js_PublishMsg(nullptr, over->stream(), message.get(), &how, &code);
-  if (status == NATS_TIMEOUT && over->refused()) {
-    status = NATS_NOT_PERMITTED;
-    over->close();  // the error stays with the connection
-  }
-  out.judged = judge_publication(status, code);
-  if (out.judged.what != verdict::delivered) out.excerpt = excerpt_of(natsStatus_GetText(status));
-  return out;
-}
 
 class nats_carrier final : public carrier {
  public:
   nats_carrier(boost::asio::any_io_executor executor, const config::snapshot& settings)
       : executor_(std::move(executor)), settings_(settings), broker_(std::make_shared<broker>()) {}
-  ~nats_carrier() override { broker_->stop(); }
+  ~nats_carrier() override { stop(); }
 
   awaitable<sent> send(const config::destination& to, parcel one) override;
-  void stop() override { broker_->stop(); }
+  void stop() override;
+  awaitable<void> wait(steady_clock::time_point until) override;
 
  private:
-  // What a thread says when it is done. Shared, because either may go first.
-  struct flight {
-    explicit flight(const boost::asio::any_io_executor& executor) : landed(executor, steady_clock::time_point::max()) {}
-    boost::asio::steady_timer landed;
-    std::optional<sent> outcome;
-  };
-
   awaitable<result<ip_bytes>> place(const config::destination& to);
 
   boost::asio::any_io_executor executor_;
   const config::snapshot& settings_;
   std::shared_ptr<broker> broker_;
   std::shared_ptr<http::name_resolver> resolver_;
-  // Ended, and waited for, before what they use.
-  std::unique_ptr<boost::asio::thread_pool> threads_;
+  std::unique_ptr<crew> threads_;
+  bool stopped_ = false;
 };
+
+void nats_carrier::stop() {
+  if (std::exchange(stopped_, true)) return;
+  broker_->stop();
+  if (!threads_) return;
+  // The last of the connection goes there too.
+  threads_->add_apart([over = std::move(broker_)] { over->close(); });
+  threads_->end();
+}
+
+awaitable<void> nats_carrier::wait(steady_clock::time_point until) {
+  boost::asio::steady_timer timer(executor_);
+  while (threads_ && threads_->live() > 0 && steady_clock::now() < until) {
+    timer.expires_after(threads_look);
+    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  }
+  if (threads_ && threads_->live() > 0) log::warn("a broker does not let go: its connection is left behind");
+}
 
 // The first address that may be reached: the rules of all that goes out (decision 21).
 awaitable<result<ip_bytes>> nats_carrier::place(const config::destination& to) {
@@ -251,12 +124,14 @@ awaitable<sent> nats_carrier::send(const config::destination& to, parcel one) {
   auto headers = headers_of(one.what, one.body, to.keys, recibo::now());
   if (!headers) {
     out.judged = {verdict::again, "no_valid_secret", false, {}};
+    out.unsent = true;
     co_return out;
   }
   auto placing = place(to);
   const auto at = co_await std::move(placing);
   if (!at) {
     out.judged = judge(at.error());
+    out.unsent = !out.judged.theirs;
     out.excerpt = excerpt_of(at.error().detail);
     co_return out;
   }
@@ -265,39 +140,45 @@ awaitable<sent> nats_carrier::send(const config::destination& to, parcel one) {
   const auto gateway = settings->outbound.connect_to.find(to.parsed_url.host);
   const bool moved = gateway != settings->outbound.connect_to.end() && gateway->second.port != 0;
   const std::string address = to_string(*at);
+  what.address = *at;
+  what.port = moved ? gateway->second.port : to.parsed_url.port;
   what.url = std::string(to.parsed_url.tls ? "tls://" : "nats://") +
-             (address.find(':') == std::string::npos ? address : '[' + address + ']') + ':' +
-             std::to_string(moved ? gateway->second.port : to.parsed_url.port);
+             (address.find(':') == std::string::npos ? address : '[' + address + ']') + ':' + std::to_string(what.port);
   what.host = to.parsed_url.host;
   what.tls = to.parsed_url.tls;
   what.ca = settings->outbound.ca;
   what.user = to.nats->user;
   what.password = to.nats->password;
   what.token = to.nats->token;
+  what.jwt = to.nats->jwt;
+  what.seed = to.nats->seed;
   what.subject = subject_of(to.nats->subject, one.what.type, one.provider, one.request_id);
   what.id = to_string(one.what.id);
   what.headers = std::move(*headers);
   what.body = std::move(one.body);
   what.timeout = to.timeout;
-  if (!threads_)
-    threads_ = std::make_unique<boost::asio::thread_pool>(static_cast<std::size_t>(std::min(to.concurrency, threads_most)));
-  const auto flying = std::make_shared<flight>(executor_);
-  boost::asio::post(*threads_, [flying, over = broker_, back = executor_, letter = std::move(what)] {
-    auto came = over->publish(letter);
-    boost::asio::post(back, [flying, came = std::move(came)]() mutable {
-      flying->outcome = std::move(came);
-      flying->landed.cancel();
-    });
-  });
-  while (!flying->outcome) {
-    co_await flying->landed.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-    const auto state = co_await boost::asio::this_coro::cancellation_state;
-    if (state.cancelled() != boost::asio::cancellation_type::none) break;
+  if (stopped_) {
+    out.judged = {verdict::again, "connect_failed", true, {}};
+    co_return out;
   }
-  if (flying->outcome) {
-    out = std::move(*flying->outcome);
+  if (!threads_)
+    threads_ = std::make_unique<crew>(std::min(static_cast<std::size_t>(to.concurrency), threads_most), nats_ReleaseThreadMemory);
+  // A thread that hangs is not waited for any longer than one that works may take.
+  what.begin_by = steady_clock::now() + broker_connect_most + std::chrono::seconds(1);
+  boost::asio::steady_timer timer(executor_, what.begin_by + to.timeout);
+  const auto flight = std::make_shared<landing>(executor_, timer);
+  struct departure {
+    landing& from;
+    ~departure() { from.leave(); }
+  };
+  const departure mine{*flight};
+  threads_->add([flight, over = broker_, letter = std::move(what)] { flight->bring(over->publish(letter)); });
+  if (!flight->outcome) co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  if (flight->outcome) {
+    out = std::move(*flight->outcome);
   } else {
     out.judged = {verdict::again, "answer_unknown", true, {}};
+    if (threads_ && !stopped_) threads_->add_apart([over = broker_] { over->cut(); });
   }
   co_return out;
 }

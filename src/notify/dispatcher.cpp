@@ -69,7 +69,12 @@ struct dispatcher::impl {
     co_await sweeping.stop(until);
     co_await bell.stop(until);
     co_await watching.stop(until);
-    for (const auto& entry : lanes) co_await entry.second->stop(until);
+    // All at once: one that hangs takes no time from the others.
+    for (const auto& entry : lanes) entry.second->begin_stop();
+    async::task_group ending(executor);
+    for (const auto& entry : lanes) ending.spawn("stop a destination", entry.second->stop(until));
+    while (!co_await ending.wait_empty(steady_clock::now() + sweep_limit)) {
+    }
     lanes.clear();
   }
 

@@ -30,6 +30,9 @@ constexpr std::size_t due_most = 10'000;
 // Claimed beyond what is being sent, so that nobody waits for the database; it is a fraction of a second's work.
 constexpr int ahead_most = 256;
 
+// What is cut off needs a moment to end.
+constexpr auto carrier_grace = 500ms;
+
 // A fact may be committed that much later than others that were made at its time. Usually it is looked for from the narrow bound
 // on, once a second from the wide one, and the sweep finds what was later still.
 constexpr auto narrow_margin = 2s, wide_margin = 60s;
@@ -65,19 +68,22 @@ lane::lane(boost::asio::any_io_executor executor, dispatcher::parts p, storage::
       nats_(make_nats_carrier(executor, parts_.settings)),
       due_timer_(executor) {}
 
-awaitable<void> lane::stop(time_point until) {
+void lane::begin_stop() {
   stopping_ = true;
   due_timer_.cancel();
+}
+
+awaitable<void> lane::stop(time_point until) {
+  begin_stop();
   co_await worker_.stop(until);
   give_back_ready();
   const bool gone = co_await tasks_.wait_empty(until);
-  if (!gone) {
-    nats_->stop();
-    co_await tasks_.end();
-  }
   nats_->stop();
+  if (!gone) co_await tasks_.end();
   give_back_ready();
+  co_await heed_trouble();
   co_await exchange(parts_.settings.get(), false);
+  co_await nats_->wait(std::max(until, steady_clock::now() + carrier_grace));
   if (!done_.empty()) log::warn("outcomes of notifications are left to their leases", {{"destination", name_}});
 }
 
@@ -85,20 +91,32 @@ awaitable<bool> lane::round() {
   const auto settings = parts_.settings.get();
   const auto to = settings->destinations.find(name_);
   const bool heeded = co_await heed_trouble();
-  bool open = heeded && !stopping_ && to != settings->destinations.end();
+  bool open = !stopping_ && to != settings->destinations.end();
   if (open) {
     co_await extend(*settings, to->second);
-    open = co_await look(to->second);
+    open = heeded && co_await look(to->second);
   }
   if (!open) give_back_ready();
   co_return co_await exchange(settings, open);
 }
 
+std::vector<storage::held_claim> lane::in_hand() const {
+  std::vector<storage::held_claim> out;
+  for (const auto& one : ready_) out.push_back({one.what.operation, one.what.sequence, one.what.attempts});
+  for (const auto* one : sending_) out.push_back({one->operation, one->sequence, one->attempts});
+  for (const auto& one : done_) out.push_back({one.operation, one.sequence, one.attempt});
+  return out;
+}
+
 awaitable<void> lane::extend(const config::settings& settings, const config::destination& to) {
   const auto now = steady_clock::now();
-  if ((senders_ == 0 && ready_.empty()) || now - beat_ <= settings.outbox.lease / 3) co_return;
+  if (now - beat_ <= settings.outbox.lease / 3) co_return;
+  auto held = in_hand();
+  if (held.empty()) co_return;
   beat_ = now;
-  co_await storage::extend_leases(parts_.pool, name_, by_, lease_for(settings, to), now + database_limit);
+  const auto lease = lease_for(settings, to);
+  const auto extended = co_await storage::extend_leases(parts_.pool, name_, by_, std::move(held), lease, now + database_limit);
+  if (!extended) beat_ = now - settings.outbox.lease / 3;  // with the next round
 }
 
 // Whether something may be sent.
@@ -117,7 +135,7 @@ awaitable<bool> lane::look(const config::destination& to) {
     co_await storage::release_held(parts_.pool, name_, to.on_dead == config::on_dead::hold, now + database_limit);
   }
   if (row_.paused_at) co_return false;
-  co_return row_.breaker == "closed" || (row_.retry_due && senders_ == 0 && ready_.empty());
+  co_return row_.breaker == "closed" || (row_.retry_due && !probe_until_ && senders_ == 0 && ready_.empty());
 }
 
 // From where on it is looked for what is due: keeps the look out of what is dead in the index (decision 6).
@@ -128,46 +146,47 @@ std::optional<sys_micros> lane::lower_bound(time_point now) {
   return *due_since_ - (back ? wide_margin : narrow_margin);
 }
 
-awaitable<std::optional<storage::claim_query>> lane::next_claim(const config::settings& settings, const config::destination& to) {
+std::optional<storage::claim_query> lane::next_claim(const config::settings& settings, const config::destination& to) {
   storage::claim_query what;
-  what.limit = to.concurrency + ahead_ - senders_ - static_cast<int>(ready_.size());
+  what.probe = row_.breaker != "closed";
+  what.limit = what.probe ? 1 : to.concurrency + ahead_ - senders_ - static_cast<int>(ready_.size());
   what.hold = to.on_dead == config::on_dead::hold;
   what.lease = lease_for(settings, to);
-  probing_ = row_.breaker != "closed";
-  if (probing_) {
-    const auto mine = co_await storage::take_probe(parts_.pool, name_, what.lease, steady_clock::now() + database_limit);
-    if (!mine || !*mine) co_return std::nullopt;
-    what.limit = 1;
-  }
-  if (what.limit <= 0) co_return std::nullopt;
+  if (what.limit <= 0) return std::nullopt;
   what.due_since = lower_bound(steady_clock::now());
-  co_return what;
+  return what;
 }
 
 awaitable<bool> lane::exchange(settings_ptr settings, bool claims) {
   std::optional<storage::claim_query> what;
   const auto to = settings->destinations.find(name_);
-  if (claims) what = co_await next_claim(*settings, to->second);
+  if (claims) what = next_claim(*settings, to->second);
   if (done_.empty() && !what) co_return false;
   // A copy stays until it is on record.
   auto batch = std::exchange(done_, {});
-  auto claimed = co_await storage::exchange_outbox(parts_.pool, name_, by_, batch, what, steady_clock::now() + database_limit);
-  if (!claimed) {
-    log::warn("the outbox could not be read or written", {{"destination", name_}, {"code", code_word(claimed.error().code)}});
+  auto came = co_await storage::exchange_outbox(parts_.pool, name_, by_, batch, what, steady_clock::now() + database_limit);
+  if (!came) {
+    log::warn("the outbox could not be read or written", {{"destination", name_}, {"code", code_word(came.error().code)}});
     done_.insert(done_.begin(), std::make_move_iterator(batch.begin()), std::make_move_iterator(batch.end()));
     co_return false;
   }
   for (const auto& one : batch)
     if (one.wait > milliseconds(0)) wake_after(one.wait);
-  if (!what || claimed->empty()) co_return false;
-  const bool more = static_cast<int>(claimed->size()) == what->limit && !probing_;
+  auto claimed = std::move(came->all);
+  if (!what || claimed.empty()) co_return false;
+  if (what->probe) {
+    probe_until_ = came->probe_until;
+    row_.breaker = "half_open";
+    row_.retry_due = false;
+  }
+  const bool more = static_cast<int>(claimed.size()) == what->limit && !what->probe;
   if (more) {
-    due_since_ = oldest(*claimed);
+    due_since_ = oldest(claimed);
     ahead_ = std::min(ahead_most, std::max(to->second.concurrency, ahead_ * 2));
   }
   if (senders_ == 0 && ready_.empty()) beat_ = steady_clock::now();
-  co_await pack(settings, std::move(*claimed));
-  start_senders(probing_ ? 1 : to->second.concurrency);
+  co_await pack(settings, std::move(claimed));
+  start_senders(what->probe ? 1 : to->second.concurrency);
   co_return more&& static_cast<int>(ready_.size()) < ahead_;
 }
 
@@ -199,14 +218,15 @@ awaitable<void> lane::send_what_is_ready() {
 // Ends an attempt, however it ends: what was cut off by a stop goes back.
 class lane::attempt_in_hand {
  public:
-  attempt_in_hand(lane& in, const storage::claimed_notification& what) : in_(in), what_(what) {}
+  attempt_in_hand(lane& in, const storage::claimed_notification& what) : in_(in), what_(what) { in_.sending_.insert(&what_); }
   attempt_in_hand(const attempt_in_hand&) = delete;
   attempt_in_hand& operator=(const attempt_in_hand&) = delete;
   ~attempt_in_hand() {
+    in_.sending_.erase(&what_);
     if (!ended_) in_.give_back(what_);
     in_.worker_.wake();
   }
-  void end(storage::attempt_outcome outcome, bool passed) {
+  void end(storage::attempt_outcome outcome, std::optional<bool> passed) {
     ended_ = true;
     in_.take(std::move(outcome), passed);
   }
@@ -251,9 +271,12 @@ awaitable<void> lane::deliver(parcel one) {
       break;
     }
   }
-  // A refusal of this one says nothing about the destination: it answered.
-  const bool passed = judged.what == verdict::delivered || judged.what == verdict::never;
-  attempt.end(std::move(outcome), passed);
+  // A refusal of this one says nothing against the destination: it answered. What was not sent says nothing at all, but that it
+  // has still taken nothing.
+  const bool answered = judged.what == verdict::delivered || judged.what == verdict::never;
+  if (!came.unsent) outcome.taken = answered;
+  if (came.unsent && judged.what == verdict::again) outcome.taken = false;
+  attempt.end(std::move(outcome), came.unsent ? std::nullopt : std::optional(answered));
 }
 
 carrier& lane::carrier_for(const config::destination& to) { return to.nats ? *nats_ : *http_; }
@@ -263,6 +286,7 @@ void lane::give_back(const storage::claimed_notification& one) {
   outcome.what = next::returned;
   outcome.wait = after_return;
   outcome.reason = "returned";
+  if (probe_until_ && !probed_) probe_unused_ = true;
   done_.push_back(std::move(outcome));
 }
 
@@ -272,11 +296,12 @@ void lane::give_back_ready() {
   ahead_ = 0;
 }
 
-void lane::take(storage::attempt_outcome outcome, bool passed) {
-  recent_.add(passed, steady_clock::now());
-  (passed ? any_passed_ : any_failed_) = true;
-  if (!passed) ahead_ = 0;
-  if (probing_) probed_ = passed;
+void lane::take(storage::attempt_outcome outcome, std::optional<bool> passed) {
+  if (passed) recent_.add(*passed, steady_clock::now());
+  if (outcome.taken) failing_ = !*outcome.taken;
+  if (!passed.value_or(false)) ahead_ = 0;
+  if (probe_until_ && passed) probed_ = passed;
+  if (probe_until_ && !passed) probe_unused_ = true;
   parts_.counts.attempt(name_, outcome.reason);
   if (outcome.what == next::delivered || outcome.what == next::dead) parts_.counts.settled(name_, outcome.attempt);
   if (outcome.what == next::dead)

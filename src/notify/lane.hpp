@@ -23,6 +23,7 @@
 #include <optional>
 #include <queue>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class lane {
   void start() { worker_.start(); }
   // There may be something to send.
   void wake() { worker_.wake(); }
+  // From now on nothing is claimed and nothing more is sent; stop() waits for the rest.
+  void begin_stop();
   boost::asio::awaitable<void> stop(time_point until);
 
  private:
@@ -54,8 +57,9 @@ class lane {
   boost::asio::awaitable<void> extend(const config::settings& settings, const config::destination& to);
   // Records what has come back, and with `claims` takes what is due. Whether there is more to take at once.
   boost::asio::awaitable<bool> exchange(settings_ptr settings, bool claims);
-  boost::asio::awaitable<std::optional<storage::claim_query>> next_claim(const config::settings& settings,
-                                                                         const config::destination& to);
+  std::optional<storage::claim_query> next_claim(const config::settings& settings, const config::destination& to);
+  // Everything that is claimed and not yet on record.
+  std::vector<storage::held_claim> in_hand() const;
   boost::asio::awaitable<void> pack(settings_ptr settings, std::vector<storage::claimed_notification> claimed);
   void start_senders(int concurrency);
   boost::asio::awaitable<void> send_what_is_ready();
@@ -63,7 +67,8 @@ class lane {
   std::optional<sys_micros> lower_bound(time_point now);
   void give_back(const storage::claimed_notification& one);
   void give_back_ready();
-  void take(storage::attempt_outcome outcome, bool passed);
+  // `passed`: what it says about the breaker; nullopt: nothing, because nothing was sent.
+  void take(storage::attempt_outcome outcome, std::optional<bool> passed);
   // Retry-After speaks for whoever answers: the other notifications leave it alone too (S37).
   void heed_wish(const sent& came, const config::destination& to);
   // Wakes the lane when what was put off is due.
@@ -83,20 +88,23 @@ class lane {
   std::unique_ptr<carrier> http_, nats_;
   // Claimed and packed; senders take from its front.
   std::deque<parcel> ready_;
+  // Taken by a sender; each stands in its coroutine's frame.
+  std::set<const storage::claimed_notification*> sending_;
   // Senders that run, each with one attempt in hand; and how many more than that are claimed ahead, while all goes well.
   int senders_ = 0, ahead_ = 0;
   bool stopping_ = false;
   std::vector<storage::attempt_outcome> done_;
   recent_attempts recent_;
-  // Since the last look at it: an attempt was taken; one failed.
-  bool any_passed_ = false, any_failed_ = false;
+  // An attempt failed that has not been judged, and none was taken since.
+  bool failing_ = false;
   storage::destination_row row_;
   time_point looked_{}, beat_{}, swept_{}, looked_back_{};
   // While there is more than can be sent at once: what was due before it has been claimed.
   std::optional<sys_micros> due_since_;
-  // A probe is out: its outcome decides about the breaker.
-  bool probing_ = false;
+  // A probe is out, until then: its outcome decides about the breaker. Where nothing was sent with it, it goes back.
+  std::optional<sys_micros> probe_until_;
   std::optional<bool> probed_;
+  bool probe_unused_ = false;
   // What an answer said that stops the whole destination; or until when it asked to be left alone.
   std::string_view stopped_for_;
   time_point asked_until_{};

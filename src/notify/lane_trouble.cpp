@@ -18,28 +18,29 @@ constexpr std::chrono::seconds trouble_limit{5};
 
 }  // namespace
 
+// Nothing is forgotten before the database has taken it: whatever could not be written is decided again in the next round.
 awaitable<bool> lane::heed_trouble() {
   const auto now = steady_clock::now();
   const auto until = now + trouble_limit;
-  // One that was taken ends it, whatever failed beside it.
-  const bool passed = std::exchange(any_passed_, false), failed = std::exchange(any_failed_, false);
-  if ((passed && row_.failing_for) || (failed && !passed && !row_.failing_for)) {
-    const auto noted = co_await storage::note_failing(parts_.pool, name_, !passed, until);
-    if (!noted) co_return false;
-    row_.failing_for = passed ? std::nullopt : std::optional(std::chrono::seconds(0));
-  }
   const auto settings = parts_.settings.get();
   const auto to = settings->destinations.find(name_);
-  if (failed && !passed && stopped_for_.empty() && to != settings->destinations.end() && row_.failing_for &&
-      *row_.failing_for >= to->second.pause_after)
-    stopped_for_ = "failing";
-  if (!stopped_for_.empty()) {
-    const auto paused = co_await storage::pause_destination(parts_.pool, name_, "recibo", std::string(stopped_for_), until);
+  const bool for_long = failing_ && to != settings->destinations.end() && row_.failing_for &&
+                        *row_.failing_for >= to->second.pause_after && !row_.paused_at;
+  if (!stopped_for_.empty() || for_long) {
+    const std::string_view why = stopped_for_.empty() ? std::string_view("failing") : stopped_for_;
+    // What another replica may have seen taken meanwhile is asked with it.
+    result<bool> paused;
+    if (stopped_for_.empty()) {
+      paused = co_await storage::pause_failing(parts_.pool, name_, to->second.pause_after, until);
+    } else {
+      paused = co_await storage::pause_destination(parts_.pool, name_, "recibo", std::string(why), until);
+    }
     if (!paused) co_return false;
-    if (*paused) log::error("a destination is paused: it needs a person", {{"destination", name_}, {"reason", stopped_for_}});
+    if (*paused) log::error("a destination is paused: it needs a person", {{"destination", name_}, {"reason", why}});
     stopped_for_ = {};
     looked_ = {};
   }
+  if (for_long) failing_ = false;
   auto heeding = heed_breaker(now);
   co_return co_await std::move(heeding);
 }
@@ -67,8 +68,15 @@ awaitable<bool> lane::heed_breaker(time_point now) {
     if (!moved) co_return false;
     if (passed) log::info("a breaker closed", {{"destination", name_}});
     probed_.reset();
-    probing_ = false;
+    probe_until_.reset();
+    probe_unused_ = false;
     recent_.clear();
+    looked_ = {};
+  } else if (probe_until_ && probe_unused_) {
+    const auto back = co_await storage::give_back_probe(parts_.pool, name_, *probe_until_, until);
+    if (!back) co_return false;
+    probe_until_.reset();
+    probe_unused_ = false;
     looked_ = {};
   } else if (row_.breaker == "closed" && recent_.out_of_order(now)) {
     const auto wait = std::max(asked, breaker_wait(1, random()));
@@ -90,10 +98,18 @@ awaitable<bool> lane::heed_breaker(time_point now) {
 // Reads the operations of all at once. What cannot be packed goes back.
 awaitable<void> lane::pack(settings_ptr settings, std::vector<storage::claimed_notification> claimed) {
   std::vector<operation_id> ids;
-  for (const auto& one : claimed) ids.push_back(one.operation);
+  for (const auto& one : claimed)
+    if (!one.of_provider) ids.push_back(one.operation);
   const auto until = steady_clock::now() + trouble_limit;
-  auto operations = co_await storage::find_operations(parts_.pool, ids, until);
+  result<std::vector<storage::operation_view>> operations;
+  if (!ids.empty()) operations = co_await storage::find_operations(parts_.pool, ids, until);
   for (auto& one : claimed) {
+    if (one.of_provider) {
+      auto provider = one.of_provider->provider;
+      auto body = body_of_provider(one);
+      ready_.push_back({std::move(one), std::move(provider), std::string(), std::move(body)});
+      continue;
+    }
     const storage::operation_view* o = nullptr;
     if (operations) {
       const auto found =

@@ -38,6 +38,15 @@ std::string body_of(const storage::claimed_notification& n, const storage::opera
   return out.take();
 }
 
+std::string body_of_provider(const storage::claimed_notification& n) {
+  const auto& of = *n.of_provider;
+  json_writer out;
+  out.begin_object().text("id", to_string(n.id)).text("type", n.type).time("timestamp", n.created_at);
+  out.key("data").begin_object().text("provider", of.provider).text("reason", of.reason);
+  out.time("silent_since", of.silent_since).time("last_callback_at", of.heard_at).end_object().end_object();
+  return out.take();
+}
+
 result<http::header_list> headers_of(const storage::claimed_notification& n, std::string_view body, const verify::keyring& keys,
                                      sys_micros now) {
   const std::string id = to_string(n.id);
@@ -64,7 +73,7 @@ result<http::header_list> headers_of(const storage::claimed_notification& n, std
 
 std::string subject_of(std::string_view pattern, std::string_view type, std::string_view provider, std::string_view request_id) {
   const auto token = [](std::string_view text) {
-    std::string out;
+    std::string out = text.empty() ? "-" : "";
     for (const char c : percent_encode(text)) c == '.' ? out += "%2E" : out += c;
     return out;
   };

@@ -15,19 +15,17 @@ constexpr std::chrono::seconds listen_limit{5};
 
 }  // namespace
 
-void hearing::heard(std::string_view provider, steady_clock::time_point at) {
-  const auto known = last_.find(provider);
-  if (known == last_.end()) {
-    last_.emplace(std::string(provider), at);
-  } else {
-    known->second = std::max(known->second, at);
-  }
+void hearing::heard(std::string_view provider, steady_clock::time_point at, std::int64_t callbacks) {
+  auto known = all_.find(provider);
+  if (known == all_.end()) known = all_.emplace(std::string(provider), voice{at, 0}).first;
+  known->second.last = std::max(known->second.last, at);
+  known->second.callbacks += callbacks;
 }
 
-std::map<std::string, steady_clock::time_point, std::less<>> hearing::take() { return std::exchange(last_, {}); }
+hearing::voices hearing::take() { return std::exchange(all_, {}); }
 
-void hearing::give_back(const std::map<std::string, steady_clock::time_point, std::less<>>& untold) {
-  for (const auto& [provider, at] : untold) heard(provider, at);
+void hearing::give_back(const voices& untold) {
+  for (const auto& [provider, one] : untold) heard(provider, one.last, one.callbacks);
 }
 
 bool is_its_voice(std::string_view word) noexcept {
@@ -46,19 +44,29 @@ boost::asio::awaitable<std::vector<storage::provider_change>> listen_once(postgr
     one.provider = name;
     one.alert = p.silence_alert;
     one.resend_gap = config::resend_gap_of(name, *now_in_force);
-    if (const auto last = heard.find(name); last != heard.end())
-      one.heard_since =
-          std::chrono::duration_cast<std::chrono::milliseconds>(std::max(at - last->second, steady_clock::duration::zero()));
+    if (const auto voice = heard.find(name); voice != heard.end()) {
+      const auto ago = std::max(at - voice->second.last, steady_clock::duration::zero());
+      one.heard_since = std::chrono::duration_cast<std::chrono::milliseconds>(ago);
+      one.callbacks = voice->second.callbacks;
+    }
+    if (!p.expected_rate) continue;
+    one.at_least = p.expected_rate->at_least;
+    one.within = p.expected_rate->within;
   }
   if (all.empty()) co_return std::vector<storage::provider_change>();
-  const auto changed = co_await storage::watch_providers(pool, std::move(all), at + listen_limit);
+  std::vector<storage::silence_listener> listeners;
+  for (const auto& [name, to] : now_in_force->destinations)
+    for (const char* type : {"provider.silent", "provider.resumed"})
+      if (to.subscribes(type)) listeners.push_back({name, type});
+  const auto changed = co_await storage::watch_providers(pool, std::move(all), std::move(listeners), at + listen_limit);
   if (!changed) {
     ears.give_back(heard);
     co_return std::vector<storage::provider_change>();
   }
   for (const auto& one : *changed) {
     if (one.silent) {
-      log::warn("a provider has gone silent", {{"provider", one.provider}, {"quiet_s", one.quiet_for.count()}});
+      log::warn("a provider has gone silent",
+                {{"provider", one.provider}, {"reason", one.reason}, {"quiet_s", one.quiet_for.count()}});
     } else {
       log::info("a provider speaks again", {{"provider", one.provider}});
     }

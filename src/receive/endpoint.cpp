@@ -1,6 +1,7 @@
 #include "recibo/receive/endpoint.hpp"
 
 #include "recibo/config/settings.hpp"
+#include "recibo/config/takes_unsigned_key.hpp"
 #include "recibo/core/utf8.hpp"
 #include "recibo/http/problem.hpp"
 #include "recibo/observe/log.hpp"
@@ -12,7 +13,6 @@
 #include "recibo/verify/verifier.hpp"
 
 #include "route.hpp"
-#include "takes_unsigned_key.hpp"
 
 #include <algorithm>
 
@@ -241,7 +241,7 @@ std::variant<http::response, signed_handshake, record::work> callbacks::judge(ht
   if (hands && !hands->unusable) return std::move(*hands);
 
   record::callback common;
-  if (takes_unsigned_key(from)) common.signed_digest = verify::signed_digest(from.verify, signed_part);
+  if (config::takes_unsigned_key(from)) common.signed_digest = verify::signed_digest(from.verify, signed_part);
   if (meant) common.request_id = meant->request_id;
   common.settings = std::move(settings);
   common.provider = &from;

@@ -29,6 +29,18 @@ std::string normalised(const decimal& amount) {
   return (negative ? "-" : "") + std::string(text);
 }
 
+// callback::key_beside, also of what cannot be understood: by this it is told from others with the same body.
+std::string key_beside(const config::provider& how, source_reader& from) {
+  canonical parts;
+  for (const config::source& one : how.extract.idempotency_key) {
+    const bool beside = one.from == config::source::place::header || one.from == config::source::place::query;
+    if (!beside || one.unsigned_accept) continue;
+    const auto found = from.read(one, "idempotency_key");
+    if (found && *found && !is_blank((*found)->text)) parts.add((*found)->text);
+  }
+  return parts.bytes().empty() ? std::string() : std::string(binary(sha256(parts.bytes())));
+}
+
 class extraction {
  public:
   // `element`: one of many events in the body, and which; nullptr: the body is one.
@@ -37,6 +49,7 @@ class extraction {
       : how_(how), out_(out), body_(from.body), element_(element), index_(index), sources_(how.extract, from, element) {}
 
   void run() {
+    out_.key_beside = key_beside(how_, sources_);
     if (sources_.broken()) fault({permanent::malformed_json, "body: " + sources_.broken()->detail});
     items();
     event();
@@ -212,7 +225,10 @@ class extraction {
     if (element_ != nullptr) add_index(bytes, covered, shown);
     if (bytes.bytes().size() > key_bytes_max)
       return fault({permanent::malformed_field, "idempotency_key: its parts are longer than 1024 bytes together"});
-    if (out_.signed_digest) out_.signed_digest = sha256(covered.add(binary(*out_.signed_digest)).bytes());
+    if (out_.signed_digest) {
+      out_.signed_parts = covered.bytes();
+      out_.signed_digest = sha256(covered.add(binary(*out_.signed_digest)).bytes());
+    }
     out_.key = bytes.bytes();
     out_.key_text = std::move(shown);
   }
@@ -317,9 +333,13 @@ record::callback common_part(const record::callback& whole, const http::request&
   return out;
 }
 
-std::vector<record::callback> unprocessable_whole(const record::callback& whole, const http::request& from, error why) {
+std::vector<record::callback> unprocessable_whole(const config::provider& how, const record::callback& whole,
+                                                  const http::request& from, error why) {
   std::vector<record::callback> out;
   auto& only = out.emplace_back(common_part(whole, from));
+  only.part = 0;
+  source_reader sources(how.extract, from);
+  only.key_beside = key_beside(how, sources);
   only.body_digest = only.content_digest;
   only.unprocessable = std::move(why);
   return out;
@@ -330,15 +350,15 @@ std::vector<record::callback> unprocessable_whole(const record::callback& whole,
 std::vector<record::callback> extract_each(const config::provider& how, const http::request& from,
                                            const record::callback& whole) {
   const auto body = parse_json(from.body);
-  if (!body) return unprocessable_whole(whole, from, {permanent::malformed_json, "body: " + body.error().detail});
+  if (!body) return unprocessable_whole(how, whole, from, {permanent::malformed_json, "body: " + body.error().detail});
   const auto* list = find_pointer(*body, *how.extract.each);
   const bool one = list != nullptr && list->is(json_value::kind::object);
   if (list == nullptr || (!one && !list->is(json_value::kind::array)))
-    return unprocessable_whole(whole, from, {permanent::missing_field, "each: there is no list of events"});
+    return unprocessable_whole(how, whole, from, {permanent::missing_field, "each: there is no list of events"});
   const std::size_t count = one ? 1 : list->elements.size();
   if (count > record::events_in_request_max) {
     const auto most = std::to_string(record::events_in_request_max);
-    return unprocessable_whole(whole, from, {permanent::malformed_field, "each: more than " + most + " events"});
+    return unprocessable_whole(how, whole, from, {permanent::malformed_field, "each: more than " + most + " events"});
   }
   std::vector<record::callback> out;
   out.reserve(count);
@@ -347,6 +367,7 @@ std::vector<record::callback> extract_each(const config::provider& how, const ht
     const auto& element = one ? *list : list->elements[i];
     auto& part = out.emplace_back(common_part(whole, from));
     part.body_digest = digest;
+    part.part = i;
     extraction work(how, from, part, &element, i);
     work.run();
     if (part.unprocessable) continue;

@@ -1,11 +1,10 @@
 #include "recibo/receive/replay.hpp"
 
+#include "recibo/config/takes_unsigned_key.hpp"
 #include "recibo/observe/log.hpp"
 #include "recibo/receive/extract.hpp"
 #include "recibo/receive/kept_head.hpp"
 #include "recibo/record/left_out.hpp"
-
-#include "takes_unsigned_key.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -44,7 +43,7 @@ kept_request restore(const storage::failed_material& kept, std::shared_ptr<const
   if (!kept.content_type.empty()) out.again.headers.emplace_back("Content-Type", kept.content_type);
   out.again.body = *kept.body;
   auto& c = out.whole;
-  if (takes_unsigned_key(from)) c.signed_digest = kept.signed_digest;
+  if (config::takes_unsigned_key(from)) c.signed_digest = kept.signed_digest;
   // The URL proved whose it is; what the callback itself says of that is only compared.
   if (from.callback_url) c.request_id = url_of;
   if (from.callback_url && url_of.empty())
@@ -71,6 +70,7 @@ result<std::vector<record::callback>> read_left(const storage::failed_material& 
     auto& c = out.emplace_back(request.whole);
     auto fault = std::move(c.unprocessable);
     extract(from, request.again, c);
+    c.key_beside = kept.key_beside;
     if (fault) c.unprocessable = std::move(fault);
     auto by = order;
     if (!left.empty()) by.items = left.front().items;
@@ -88,6 +88,7 @@ result<std::vector<record::callback>> read_left(const storage::failed_material& 
   for (const auto& one : wanted) {
     if (*one.part >= events.size()) return error(not_replayable, "its list of events is another one under this configuration");
     auto& c = out.emplace_back(std::move(events[*one.part]));
+    c.key_beside = kept.key_beside;
     if (request.whole.unprocessable) c.unprocessable = request.whole.unprocessable;
     if (c.understood() && !one.items.empty() && one.items.back() >= c.items.size())
       return error(not_replayable, "its list of items is another one under this configuration");
@@ -113,8 +114,6 @@ result<std::vector<record::callback>> read_again(const storage::failed_material&
   // Of what came to an older version nothing says which of its items were left out.
   if (kept.reason.starts_with("item_") && kept.left_out.empty())
     return error(not_replayable, "only some of its items failed: raise their events by item_id, then discard it");
-  if (provider->second.extract.each && provider->second.extract.items)
-    return error(not_replayable, "its requests carry many events with items, which are not replayed: have it sent again");
   if (!kept.body) return error(permanent::check_failed, "its raw body has been purged, so there is nothing to replay");
   const auto request = restore(kept, std::move(settings), provider->second);
   return read_left(kept, provider->second, request, order);
@@ -243,27 +242,30 @@ awaitable<result<replay_step>> replay_many(const replay_parts& with, storage::fa
 
 awaitable<result<bool>> discard_failed(const replay_parts& with, failed_callback_id id, std::string actor, std::string reason,
                                        steady_clock::time_point until) {
-  auto kept = co_await storage::read_failed_material(with.pool, id, until);
-  if (!kept) co_return kept.error();
-  error gone(permanent::already_resolved, "it is done");
-  if (*kept) {
+  // Who finds it in the hands of others reads again what they left of it.
+  for (int attempt = 0; attempt < read_again_most; ++attempt) {
+    auto kept = co_await storage::read_failed_material(with.pool, id, until);
+    if (!kept) co_return kept.error();
+    if (!*kept) {
+      auto done = co_await storage::find_closing(with.pool, id, until);
+      if (!done) co_return done.error();
+      if (!*done) co_return error(permanent::not_found, "There is no such failed callback.");
+      if ((*done)->action == "discarded" && (*done)->actor == actor && (*done)->reason == reason) co_return false;
+      co_return error(permanent::already_resolved, "this failed callback is done: replayed, sent again or discarded");
+    }
     record::discard work;
     work.failed = id;
     work.provider = (*kept)->provider;
     work.body_digest = (*kept)->body_digest;
+    work.key_beside = (*kept)->key_beside;
     work.actor = actor;
     work.reason = reason;
     record::work what(std::move(work));
     auto recorded = co_await with.record(std::move(what), until);
     if (recorded) co_return true;
     if (recorded.error().code != make_error_code(permanent::already_resolved)) co_return recorded.error();
-    gone = recorded.error();
   }
-  auto done = co_await storage::find_closing(with.pool, id, until);
-  if (!done) co_return done.error();
-  if (!*done) co_return error(permanent::not_found, "There is no such failed callback.");
-  if ((*done)->action == "discarded" && (*done)->actor == actor && (*done)->reason == reason) co_return false;
-  co_return gone;
+  co_return error(transient::operation_busy, "others work on it at the same time");
 }
 
 }  // namespace recibo::receive

@@ -43,8 +43,10 @@ void batch::decide(sys_micros at) {
       decide_look_up(*l, v);
     }
   }
-  for (auto& [name, f] : found_.failed)
+  for (auto& [name, f] : found_.failed) {
     if (f.created && !f.left.empty()) f.row.left_out = write_left_out(f.left);
+    if (f.relisted && !f.closed) writes_.relisted_failed.add(f.row.id, f.row.left_out);
+  }
   plan_timers();
   // A registration tells what is true when it commits: what came behind it in this batch has had its effect too (R1).
   for (std::size_t i = 0; i < works_.size(); ++i) {

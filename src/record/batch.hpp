@@ -83,12 +83,21 @@ class batch final : public plan {
   static const std::string* earlier_key(const callback& c, const operation_in_hand& o, const storage::key_row* claim);
   // Keeps under which key this was signed, unless that is on record.
   void remember_signed(const sha256_digest& digest, operation_in_hand& o, const std::string& key);
+  // The same bytes came before and could not be understood: all that was signed of them means this callback.
+  void remember_failed(const callback& c, operation_in_hand& o);
   // Whether its references may be learned: not from what merges nothing, a conflict or a repetition (K04). What a person
   // has to look at is authentic all the same: whose reference it is may be believed before what it says.
   bool teaches(const callback& c, operation_in_hand& o);
   // `waited`: it was parked, and its delivery is on record already, as that of a replay is.
   void decide_known(const callback& c, operation_in_hand& o, verdict& v, const storage::parked_row* waited);
   void decide_failed(const callback& c, verdict& v);
+  // The same bytes are understood now: what failed of them is done, but for items that a used key keeps out (`repeats`).
+  void close_resent(const callback& c, delivery_id resent_as, bool repeats);
+  // What is left of a failed callback whose request with many events was sent again.
+  void begin_left(const callback_group& g);
+  void settle_left(const callback_group& g, const std::vector<outcome>& outcomes);
+  // This is left of it now, of the event that it names.
+  static void list_left(failed_in_hand& f, left_part one);
   void decide_failed_part(const callback& c, verdict& v);
   void decide_unmatched(const callback& c, verdict& v);
   // `unmatched: register`.
@@ -113,6 +122,8 @@ class batch final : public plan {
   void decide_payload_access(const payload_access& p, verdict& v);
   void decide_rematch(const rematch& r, verdict& v);
   void decide_workflow_change(const workflow_change& w, verdict& v);
+  // Its items are in states of other names from now on; returns these as the fact says them.
+  std::string rename_items(operation_in_hand& o, const std::map<std::string, std::string>& renamed);
   void decide_review_action(const review_action& a, verdict& v);
   // Whether the action was taken before, or cannot be taken: then `v` says so.
   bool is_done(const review_action& a, operation_in_hand* o, const storage::acted_review& r, verdict& v);
@@ -195,8 +206,8 @@ class batch final : public plan {
                    const std::string& item_id, const std::string& result);
   // Which items somebody has to look at.
   void mark_items(const callback& c, operation_in_hand& o, const std::vector<item_result>& results);
-  // What could not be understood waits for a replay.
-  void keep_failed_items(const callback& c, const items_decision& items, int status);
+  // What could not be understood waits for a replay. `waited`: it was parked, and is counted already.
+  void keep_failed_items(const callback& c, const items_decision& items, int status, bool waited);
   // Moves the operation when a rule of its workflow says so; `by` is who moved the item.
   struct mover {
     transition::actor_kind who;
@@ -233,14 +244,13 @@ class batch final : public plan {
   // The request whose events are being decided; nullptr: it is one callback.
   const callback_group* group_ = nullptr;
   std::optional<delivery_id> group_payload_;
-  // Which of them is in hand; the failed callback that they made.
-  std::size_t part_ = 0;
+  // The failed callback that they made.
   failed_in_hand* group_made_ = nullptr;
   // Of the replay in hand: nothing will be left of its failed callback; elements of its items that are left all the same.
   bool replay_closes_ = true;
   std::vector<std::size_t> still_left_;
-  // A failed callback was counted for this request; some part of it is one; the part in hand contradicts others.
-  bool group_failed_ = false, any_part_failed_ = false, contradicts_ = false;
+  // A failed callback was counted for this request; the part in hand contradicts others.
+  bool group_failed_ = false, contradicts_ = false;
   // The last fact that a review was notified with: one fact has one notification for each destination.
   std::optional<std::pair<operation_id, std::int32_t>> review_notified_;
   // Providers whose sequence overruled the table, or was not believed; counted once it is committed.

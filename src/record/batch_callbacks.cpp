@@ -12,6 +12,28 @@ namespace recibo::record {
 
 using transition::disposition;
 
+namespace {
+
+// What it says otherwise than was registered; empty: nothing. Whose account it is stays with the payload.
+std::string difference(const transition::subject& registered, const callback& c) {
+  const auto money = [](const std::optional<decimal>& amount, const std::optional<std::string>& currency) {
+    return (amount ? amount->text : std::string("an amount")) + (currency ? " " + *currency : std::string());
+  };
+  transition::news said;
+  said.amount = c.amount;
+  said.currency = c.currency;
+  said.account = c.account;
+  switch (transition::against_intent(registered, said)) {
+    case transition::review_kind::amount_mismatch:
+    case transition::review_kind::currency_mismatch:
+      return ": " + money(c.amount, c.currency) + " came, " + money(registered.amount, registered.currency) + " was registered";
+    case transition::review_kind::account_mismatch: return ": another account came than was registered";
+    default: return {};
+  }
+}
+
+}  // namespace
+
 transition::subject batch::subject_of(const operation_in_hand& o) {
   transition::subject now;
   now.state = o.row.state;
@@ -91,60 +113,7 @@ void batch::decide_understood(const callback& c, verdict& v) {
     apply_parked(*o, c.settings, learned);
   }
   decide_known(c, *o, v, nullptr);
-}
-
-storage::key_row* batch::claim_of(const callback& c, operation_in_hand& o) {
-  // What was signed comes first: the key beside it is anybody's to write, and may be that of another callback.
-  if (c.signed_digest) {
-    const auto same = [&](const auto& one) { return one.second.signed_digest == c.signed_digest; };
-    const auto by_content = std::find_if(o.keys.begin(), o.keys.end(), same);
-    if (by_content != o.keys.end()) return &by_content->second;
-    const auto seen = o.signed_as.find(*c.signed_digest);
-    const auto by_seen = seen == o.signed_as.end() ? o.keys.end() : o.keys.find(seen->second);
-    if (by_seen != o.keys.end()) return &by_seen->second;
-  }
-  const auto by_key = o.keys.find(c.key);
-  return by_key == o.keys.end() ? nullptr : &by_key->second;
-}
-
-const std::string* batch::earlier_key(const callback& c, const operation_in_hand& o, const storage::key_row* claim) {
-  if (claim != nullptr && claim->key != c.key) return &claim->key;
-  // Where a key means one thing for all operations, the claim may be another one's.
-  const auto seen = c.signed_digest ? o.signed_as.find(*c.signed_digest) : o.signed_as.end();
-  return seen == o.signed_as.end() || seen->second == c.key ? nullptr : &seen->second;
-}
-
-void batch::remember_signed(const sha256_digest& digest, operation_in_hand& o, const std::string& key) {
-  const auto claim = o.keys.find(key);
-  if (claim != o.keys.end() && claim->second.signed_digest == digest) return;
-  if (o.signed_as.emplace(digest, key).second) writes_.new_signed_contents.add(o.row.id, digest, key, at_);
-}
-
-// What was signed was refused as a conflict before, under whatever key: that nobody has used this one changes nothing.
-review_in_hand* batch::conflict_of(const callback& c, operation_in_hand& o) {
-  if (!c.signed_digest) return nullptr;
-  const std::string kind(transition::to_string(transition::review_kind::conflict));
-  for (auto at = found_.reviews.lower_bound({o.row.id, kind, sha256_digest{}, std::string()}); at != found_.reviews.end(); ++at) {
-    if (std::get<0>(at->first) != o.row.id || std::get<1>(at->first) != kind) break;
-    if (at->second.row.signed_digest == c.signed_digest) return &at->second;
-  }
-  return nullptr;
-}
-
-transition::decision batch::judge(const callback& c, operation_in_hand& o) {
-  std::optional<transition::claim> earlier;
-  const auto* const claim = claim_of(c, o);
-  const bool refused_before = claim == nullptr && c.signed_digest && o.signed_as.contains(*c.signed_digest);
-  const bool conflicted =
-      refused_before || ((claim == nullptr || claim->signed_digest != c.signed_digest) && conflict_of(c, o) != nullptr);
-  // Another operation's answer is never given, whatever the contents are.
-  if (conflicted || (claim == nullptr && found_.foreign_claim(c, o.row.id) != nullptr)) {
-    transition::decision again;
-    again.outcome = disposition::conflict;
-    return again;
-  }
-  if (claim != nullptr) earlier = transition::claim{claim->content_digest};
-  return transition::decide(table_of(o, *c.settings), subject_of(o), earlier, news_of(c), c.provider->order);
+  remember_failed(c, *o);
 }
 
 bool batch::teaches(const callback& c, operation_in_hand& o) {
@@ -158,7 +127,6 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   auto* o = &known;
   v.is = verdict::kind::decided;
   auto* const claim = claim_of(c, *o);
-  const bool all_understood = group_ ? !any_part_failed_ : !has_failed_items(c.items);
   if (claim != nullptr && claim->content_digest != c.content_digest &&
       same_content(claim->content_digest, c.content_digest, claim->key)) {
     // One of the two came from a list of events: what is on record under the key is what it speaks of.
@@ -166,12 +134,9 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
     same.content_digest = claim->content_digest;
     return decide_known(same, known, v, waited);
   }
-  if (found_.any_failed && !waited && !c.replay && !c.looked_up && !c.listed && all_understood) {
-    // The same bytes may have failed before: they are understood now.
-    auto& failed = found_.failed[{c.provider->name, c.body_digest}];
-    if (!std::exchange(failed.closed, true))
-      writes_.resent_failed.add(c.provider->name, c.body_digest, c.id, at_, claim != nullptr);
-  }
+  // The same bytes may have failed before: they are understood now.
+  if (found_.any_failed && !group_ && !waited && !c.replay && !c.looked_up && !c.listed && !has_failed_items(c.items))
+    close_resent(c, c.id, claim != nullptr);
 
   if (const auto* const key = waited ? nullptr : earlier_key(c, *o, claim)) {
     // What was signed is on record under another key, which anybody could write: it is that callback again.
@@ -224,7 +189,7 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
     outcome_word = disposition::review;
     review_word = transition::to_string(doubt);
     taken = nullptr;
-    detail = "a callback about items, in state '" + o->row.state + "'";
+    detail = "a callback about items, in state '" + o->row.state + "'" + difference(subject_of(*o), c);
   } else if (contradicts_ && !waited) {
     outcome_word = disposition::review;
     review_word = transition::to_string(transition::review_kind::contradiction);
@@ -233,7 +198,7 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   } else if (!c.items.empty()) {
     return decide_items(c, *o, v, waited);
   } else if (outcome_word == disposition::review) {
-    detail = "event '" + c.event + "' in state '" + o->row.state + "'";
+    detail = "event '" + c.event + "' in state '" + o->row.state + "'" + difference(subject_of(*o), c);
   }
   note(c, decided);
 
@@ -370,95 +335,6 @@ void batch::record_move(const callback& c, operation_in_hand& o, const transitio
   t.result = c.result;
   t.notifications = notify(*c.settings, o, "operation." + taken.to);
   writes_.new_transitions.add(t);
-}
-
-void batch::claim_key(const callback& c, operation_in_hand& o, disposition d, int status, const std::optional<std::string>& body,
-                      const storage::parked_row* waited, std::string items) {
-  assert(transition::claims_key(d));
-  storage::key_row k;
-  k.operation = o.row.id;
-  k.key = c.key;
-  k.delivery = c.id;
-  k.content_digest = c.content_digest;
-  k.body_digest = c.body_digest;
-  k.signed_digest = c.signed_digest;
-  if (waited) {
-    k.payload = waited->payload;
-  } else if (c.replay && c.replay->part) {
-    k.payload = c.replay->payload;
-  } else if (group_payload_ && group_ && *group_payload_ != c.id) {
-    k.payload = group_payload_;
-  }
-  k.disposition = to_string(d);
-  k.state = o.row.state;
-  k.answer_status = status;
-  k.answer_body = body;
-  if (c.provider->scope == config::key_scope::provider) k.provider = c.provider->name;
-  if (c.provider->keep_keys) k.expires_at = at_ + *c.provider->keep_keys;
-  if (!items.empty()) k.answer_items = std::move(items);
-  writes_.new_keys.add(k);
-  if (k.provider) found_.provider_claims.emplace(std::pair{*k.provider, k.key}, k);
-  o.keys.emplace(c.key, std::move(k));
-}
-
-void batch::apply_parked(operation_in_hand& o, const std::shared_ptr<const config::settings>& settings,
-                         std::vector<storage::identity_name> names) {
-  const bool all = names.empty();
-  for (bool again = true; again;) {
-    again = false;
-    for (auto& [order, p] : found_.parked) {
-      if (p.applied || !found_.waits_for(p.row, o.row.provider, o.row.request_id)) continue;
-      const auto meant = [&](const auto& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
-      if (!o.created && !p.keys_read) continue;  // the re-match brings it
-      if (!all && std::none_of(p.matched.begin(), p.matched.end(), meant)) continue;
-      const auto provider = settings->providers.find(p.row.provider);
-      if (provider == settings->providers.end()) continue;
-      p.applied = true;
-      writes_.applied_parked.add(p.row.id);
-      writes_.outgrown_reviews.add(p.row.id, at_);
-
-      auto& c = parked_callbacks_.emplace_back();
-      c.settings = settings;
-      c.provider = &provider->second;
-      c.id = p.row.id;
-      c.received_at = p.row.parked_at;
-      c.secret_name = p.row.secret;
-      c.body_digest = p.row.body_digest;
-      c.request_id = p.row.request_id.value_or("");
-      c.references = p.row.references;
-      c.key = p.row.key;
-      c.event = p.row.event;
-      c.event_raw = p.row.event_raw;
-      c.occurred_at = p.row.occurred_at;
-      c.sequence = p.row.provider_sequence;
-      c.items = p.items;
-      if (p.row.amount) c.amount = decimal{*p.row.amount};
-      c.currency = p.row.currency;
-      c.account = p.row.account;
-      c.result = p.row.result;
-      c.content_digest = p.row.content_digest;
-      c.signed_digest = p.row.signed_digest;
-      if (const auto& by = p.row.replay) {
-        replay met;
-        met.failed = by->failed;
-        met.actor = by->actor;
-        met.reason = by->reason;
-        met.met = true;
-        c.replay = std::make_shared<const replay>(std::move(met));
-      }
-      if (auto learned = found_.unknown_references(o.row.provider, c.references);
-          !learned.empty() && found_.may_meet(learned) && teaches(c, o)) {
-        learn(c.references, o);
-        names.insert(names.end(), std::make_move_iterator(learned.begin()), std::make_move_iterator(learned.end()));
-        again = true;
-      }
-      verdict ignored;
-      decide_known(c, o, ignored, &p.row);
-      for (const auto& digest : p.row.signed_again) remember_signed(digest, o, c.key);
-      // From the start again: what came under the learned reference may stand before what is next here.
-      if (again) break;
-    }
-  }
 }
 
 }  // namespace recibo::record

@@ -1,6 +1,7 @@
 // What a batch decides about several events of one request (R41): all of them, or none yet.
 #include "batch.hpp"
 #include "group.hpp"
+#include "recibo/record/left_out.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -62,8 +63,7 @@ void batch::decide_group(const callback_group& g, verdict& v) {
   group_payload_ = g.payload;
   group_failed_ = false;
   group_made_ = nullptr;
-  any_part_failed_ =
-      std::any_of(g.parts.begin(), g.parts.end(), [](const auto& c) { return !c.understood() || has_failed_items(c.items); });
+  begin_left(g);
   std::vector<outcome> outcomes(g.parts.size());
   for (std::size_t i = 0; i < g.parts.size(); ++i)
     if (is_settled(g, i)) outcomes[i] = *g.settled[i];
@@ -74,7 +74,6 @@ void batch::decide_group(const callback_group& g, verdict& v) {
       continue;
     }
     contradicts_ = step.contradicts;
-    part_ = step.part;
     verdict one;
     decide_callback(c, one);
     contradicts_ = false;
@@ -89,8 +88,76 @@ void batch::decide_group(const callback_group& g, verdict& v) {
   // Nothing of it was understood: all is left, also what another configuration reads from it.
   const bool none = std::none_of(g.parts.begin(), g.parts.end(), [](const auto& c) { return c.understood(); });
   if (group_made_ && none) group_made_->left.clear();
+  settle_left(g, outcomes);
   v.is = verdict::kind::decided;
   v.outcome = combine(g, std::move(outcomes));
+}
+
+void batch::begin_left(const callback_group& g) {
+  const auto at = found_.failed.find(failed_key_of(g.parts.front()));
+  if (at == found_.failed.end()) return;
+  auto& f = at->second;
+  if (f.row.id.is_nil() || f.closed || f.created || !f.row.left_out.empty()) return;
+  // Nothing of it was understood when it came: what it came as is its first event.
+  std::vector<left_part> all(g.parts.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].part = i;
+  all.front().delivery = f.row.delivery;
+  f.row.left_out = write_left_out(all);
+}
+
+void batch::settle_left(const callback_group& g, const std::vector<outcome>& outcomes) {
+  const auto at = found_.failed.find(failed_key_of(g.parts.front()));
+  if (at == found_.failed.end()) return;
+  auto& f = at->second;
+  if (f.row.id.is_nil() || f.closed || f.created) return;
+  auto left = read_left_out(f.row.left_out);
+  const auto done = std::erase_if(left, [&](const left_part& one) {
+    if (!one.part || *one.part >= g.parts.size()) return false;
+    const auto& c = g.parts[*one.part];
+    const auto& came = outcomes[*one.part];
+    if (!c.understood() || came.disposition == disposition::unknown_operation) return false;
+    // Items that were left out stay out as long as the key of their event is used.
+    return one.items.empty() || (!came.replayed && !has_failed_items(c.items));
+  });
+  const auto kept = std::find_if(outcomes.begin(), outcomes.end(), [](const auto& one) { return !one.delivery.is_nil(); });
+  const auto resent_as = kept == outcomes.end() ? g.parts.front().id : kept->delivery;
+  if (left.empty()) return close_resent(g.parts.front(), resent_as, false);
+  bool moved = done > 0;
+  for (std::size_t i = 0; i < g.parts.size(); ++i)
+    moved = moved || (!is_settled(g, i) && !outcomes[i].replayed && has_failed_items(g.parts[i].items));
+  if (!moved) return;
+  f.row.left_out = write_left_out(left);
+  f.relisted = true;
+  // That something of it was understood now is on record beside what is left.
+  storage::replay_row r;
+  r.id = make_id<storage::replay_id>(at_);
+  r.failed = f.row.id;
+  r.provider = f.row.provider;
+  r.delivery = f.row.delivery;
+  r.action = "resent";
+  r.at = at_;
+  r.actor = f.row.provider;
+  r.resent_as = resent_as;
+  writes_.new_replays.add(r);
+}
+
+void batch::list_left(failed_in_hand& f, left_part one) {
+  const auto same = [&](const left_part& known) { return known.part == one.part; };
+  auto left = f.created ? f.left : read_left_out(f.row.left_out);
+  // As long as all of it is left, that says so.
+  if (!f.created && left.empty()) return;
+  const auto known = std::find_if(left.begin(), left.end(), same);
+  if (known == left.end()) {
+    left.push_back(std::move(one));
+  } else {
+    *known = std::move(one);
+  }
+  if (f.created) {
+    f.left = std::move(left);
+  } else {
+    f.row.left_out = write_left_out(left);
+    f.relisted = true;
+  }
 }
 
 // All events about one operation are looked at before any is decided: in which order the table allows them, and whether

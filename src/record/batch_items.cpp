@@ -190,7 +190,7 @@ void batch::decide_items(const callback& c, operation_in_hand& o, verdict& v, co
     record_step(c, o, *own->taken, o.row.version, {}, c.result);
   }
   record_items(c, o, items);
-  keep_failed_items(c, items, shape.status);
+  keep_failed_items(c, items, shape.status, waited != nullptr);
   claim_key(c, o, word, shape.status, shape.body, waited, text);
 
   v.outcome = outcome_of(o);
@@ -279,21 +279,21 @@ void batch::mark_items(const callback& c, operation_in_hand& o, const std::vecto
   }
 }
 
-void batch::keep_failed_items(const callback& c, const items_decision& items, int status) {
+void batch::keep_failed_items(const callback& c, const items_decision& items, int status, bool waited) {
   const auto& results = items.results;
   const auto first = std::find_if(results.begin(), results.end(), is_failed);
   // The failed callback that is replayed stays, with what is still left of it.
   if (first == results.end() || (c.replay && !c.replay->met)) return;
-  auto& f = found_.failed[{c.provider->name, c.body_digest}];
+  auto& f = found_.failed[failed_key_of(c)];
   const bool counted = std::exchange(group_failed_, group_ != nullptr);
   // Nothing of these bytes was understood before, and now some of it is: that one is done, and what is left is another.
-  const bool overtaken = !group_ && !c.replay && !f.row.id.is_nil() && !f.closed && !f.created && f.row.left_out.empty();
+  const bool overtaken = !c.part && !c.replay && !f.row.id.is_nil() && !f.closed && !f.created && f.row.left_out.empty();
   if (overtaken) {
-    writes_.resent_failed.add(c.provider->name, c.body_digest, c.id, at_, false);
+    writes_.resent_failed.add(failed_name_of(c), c.id, at_, false);
   } else if (!f.row.id.is_nil() && !f.closed) {
-    if (!counted) ++f.times;
-    // Another event of this very request made it.
-    if (&f == group_made_) f.left.push_back({part_, c.id, items.left_out});
+    // What waited came with the request that is counted already.
+    if (!counted && !waited) ++f.times;
+    list_left(f, {c.part, c.id, items.left_out});
     return;
   }
   f = {};
@@ -302,6 +302,7 @@ void batch::keep_failed_items(const callback& c, const items_decision& items, in
   f.row.id = make_id<failed_callback_id>(at_);
   f.row.provider = c.provider->name;
   f.row.body_digest = c.body_digest;
+  f.row.key_beside = c.key_beside;
   f.row.disposition = transition::to_string(first->outcome);
   f.row.reason = "item_" + f.row.disposition;
   f.row.detail =
@@ -313,7 +314,7 @@ void batch::keep_failed_items(const callback& c, const items_decision& items, in
   f.row.answer_status = status;
   f.row.head = c.head;
   if (group_) group_made_ = &f;
-  f.left.push_back({group_ ? std::optional(part_) : std::nullopt, c.id, items.left_out});
+  f.left.push_back({c.part, c.id, items.left_out});
 }
 
 void batch::move_by_items(operation_in_hand& o, const config::settings& settings, const mover& by) {

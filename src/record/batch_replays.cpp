@@ -47,7 +47,7 @@ storage::replay_row replay_of(const callback& c, sys_micros at) {
 }
 
 void batch::decide_replay(const callback& c, verdict& v) {
-  const auto failed = found_.failed.find({c.provider->name, c.body_digest});
+  const auto failed = found_.failed.find(failed_key_of(c));
   if (failed == found_.failed.end() || failed->second.closed || failed->second.row.id != c.replay->failed)
     return refuse_closed(v);
   // Of one failed callback one thing at a time: what is left of it is written once.
@@ -181,7 +181,7 @@ void batch::record_replay(const callback& c, operation_in_hand& o, std::string_v
 }
 
 void batch::decide_discard(const discard& d, verdict& v) {
-  const auto failed = found_.failed.find({d.provider, d.body_digest});
+  const auto failed = found_.failed.find({d.provider, d.body_digest, d.key_beside});
   if (failed == found_.failed.end() || failed->second.closed || failed->second.row.id != d.failed) return refuse_closed(v);
   failed->second.closed = true;
   storage::replay_row r;

@@ -2,6 +2,10 @@
 #include "batch.hpp"
 
 #include "recibo/config/answers.hpp"
+#include "recibo/config/takes_unsigned_key.hpp"
+#include "recibo/record/left_out.hpp"
+
+#include <algorithm>
 
 namespace recibo::record {
 
@@ -9,7 +13,7 @@ using transition::disposition;
 
 void batch::decide_failed(const callback& c, verdict& v) {
   v.is = verdict::kind::decided;
-  auto& f = found_.failed[{c.provider->name, c.body_digest}];
+  auto& f = found_.failed[failed_key_of(c)];
   if (f.row.id.is_nil() || f.closed) {
     f = {};
     const auto word = c.unprocessable ? disposition::unprocessable : disposition::unmapped;
@@ -18,6 +22,7 @@ void batch::decide_failed(const callback& c, verdict& v) {
     f.row.id = make_id<failed_callback_id>(at_);
     f.row.provider = c.provider->name;
     f.row.body_digest = c.body_digest;
+    f.row.key_beside = c.key_beside;
     f.row.disposition = to_string(word);
     f.row.reason = c.unprocessable ? std::string(code_word(c.unprocessable->code)) : "unmapped";
     f.row.detail = c.unprocessable ? c.unprocessable->detail : "the event is not in the provider's map";
@@ -36,12 +41,18 @@ void batch::decide_failed(const callback& c, verdict& v) {
     writes_.new_deliveries.add(d);
     if (group_) {
       group_made_ = &f;
-      f.left.push_back({part_, c.id, {}});
+      f.left.push_back({c.part, c.id, {}});
     }
   } else if (&f == group_made_) {
-    f.left.push_back({part_, std::nullopt, {}});
+    f.left.push_back({c.part, std::nullopt, {}});
   } else if (!group_failed_) {
     ++f.times;
+    const auto& known = f.row.signed_again;
+    if (c.signed_digest && config::takes_unsigned_key(*c.provider) && f.row.signed_digest != c.signed_digest &&
+        std::find(known.begin(), known.end(), *c.signed_digest) == known.end()) {
+      f.row.signed_again.push_back(*c.signed_digest);
+      writes_.new_signed_contents.add(f.row.id, *c.signed_digest, c.key, at_);
+    }
   }
   if (group_) return decide_failed_part(c, v);
   v.outcome.disposition = transition::parse_disposition(f.row.disposition).value_or(disposition::unprocessable);
@@ -52,6 +63,15 @@ void batch::decide_failed(const callback& c, verdict& v) {
   // The bytes are kept once; what is wrong with them may lie in this request's own headers.
   v.outcome.detail = c.unprocessable ? std::string(code_word(c.unprocessable->code)) + ": " + c.unprocessable->detail
                                      : f.row.reason + ": " + f.row.detail;
+}
+
+void batch::close_resent(const callback& c, delivery_id resent_as, bool repeats) {
+  auto& failed = found_.failed[failed_key_of(c)];
+  if (failed.closed) return;
+  const auto& row = failed.row;
+  if (repeats && !row.id.is_nil() && (row.reason.starts_with("item_") || speaks_of_items(row.left_out))) return;
+  failed.closed = true;
+  writes_.resent_failed.add(failed_name_of(c), resent_as, at_, repeats);
 }
 
 // The bytes of a request are kept and counted once, whatever many of its events cannot be understood: each says itself why.
@@ -121,6 +141,7 @@ void batch::decide_unregistered(const callback& c, verdict& v, bool of_another_p
   auto& o = create_for(c, request_id);
   apply_parked(o, c.settings, names);
   decide_known(c, o, v, nullptr);
+  remember_failed(c, o);
 }
 
 }  // namespace recibo::record

@@ -40,7 +40,7 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
       if (!late->request_id.empty()) request_ids_.push_back(late->request_id);
       acted_on_.push_back(late->review);
     } else if (const auto* d = std::get_if<discard>(w)) {
-      failed_names_.push_back({d->provider, d->body_digest});
+      failed_names_.push_back({d->provider, d->body_digest, d->key_beside});
     } else if (const auto* o = std::get_if<parked_review>(w)) {
       growing_old_.push_back(o->parked);
     }
@@ -59,9 +59,10 @@ found::found(const std::vector<const work*>& works, workflow_cache& workflows, b
 
 // What a callback is looked up by.
 void found::want(const callback& c) {
-  if (c.replay) failed_names_.push_back({c.provider->name, c.body_digest});
+  const bool failed_before = c.replay || c.signed_digest || c.part;
+  const bool fails = !c.understood() || has_failed_items(c.items);
+  if (!c.looked_up && (failed_before || fails)) failed_names_.push_back(failed_name_of(c));
   if (c.event == "ignore" && !c.looked_up) return;
-  if ((!c.understood() && !c.looked_up) || has_failed_items(c.items)) failed_names_.push_back({c.provider->name, c.body_digest});
   if (!c.understood() && !c.looked_up) return;
   for (const auto& r : c.references) aliases_.push_back({c.provider->name, r});
   for (const auto& r : c.unproven_references) aliases_.push_back({c.provider->name, r});
@@ -111,6 +112,8 @@ void found::append_first_look(storage::checked_pipeline& to) {
   if (!failed_names_.empty()) {
     storage::append_find_failed(to, failed_names_);
     first_look_.push_back(look::failed);
+    storage::append_find_failed_signed(to, failed_names_);
+    first_look_.push_back(look::failed_signed);
   }
   if (!meeting_.empty()) {
     storage::append_find_parked(to, meeting_);
@@ -173,8 +176,15 @@ void found::take(look what, const postgres::rows& from) {
       break;
     case look::failed:
       for (auto& row : storage::read_failed(from)) {
-        const std::pair<std::string, sha256_digest> name{row.provider, row.body_digest};
+        const failed_key name(row.provider, row.body_digest, row.key_beside);
         failed[name].row = std::move(row);
+      }
+      break;
+    case look::failed_signed:
+      for (const auto& signed_of_it : storage::read_failed_signed(from)) {
+        const auto owner =
+            std::find_if(failed.begin(), failed.end(), [&](const auto& f) { return f.second.row.id == signed_of_it.id; });
+        if (owner != failed.end()) owner->second.row.signed_again.push_back(signed_of_it.digest);
       }
       break;
     case look::any_failed: any_failed = from.boolean(0, 0); break;
@@ -333,6 +343,16 @@ bool found::may_meet(const std::vector<storage::identity_name>& names) const {
 item_in_hand* found::find_item(operation_in_hand& o, std::string_view item_id) {
   const auto it = o.items.find(item_id);
   return it == o.items.end() ? nullptr : &it->second;
+}
+
+failed_key failed_key_of(const callback& c) { return {c.provider->name, c.body_digest, c.key_beside}; }
+
+storage::failed_name failed_name_of(const callback& c) { return {c.provider->name, c.body_digest, c.key_beside}; }
+
+sha256_digest signed_with_key(const callback& c, const sha256_digest& signed_of_it) {
+  canonical own;
+  own.add(binary(signed_of_it));
+  return sha256(c.signed_parts + own.bytes());
 }
 
 bool has_failed_items(const std::vector<item_news>& items) {

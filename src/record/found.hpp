@@ -8,11 +8,14 @@
 #include "recibo/storage/deliveries.hpp"
 #include "recibo/storage/evidence.hpp"
 #include "recibo/storage/items.hpp"
+#include "recibo/storage/keys.hpp"
 #include "recibo/storage/look_ups.hpp"
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
+#include "recibo/storage/registrations.hpp"
 #include "recibo/storage/reviews.hpp"
 #include "recibo/storage/timers.hpp"
+#include "recibo/storage/workflow_versions.hpp"
 #include "workflow_cache.hpp"
 
 #include <deque>
@@ -75,13 +78,23 @@ struct failed_in_hand {
   storage::failed_row row;
   bool created = false;
   std::int32_t times = 0;
-  // Of one that this batch makes: what is left of it; empty: all.
+  // What is left of it, once that is looked at; of one that this batch makes, empty: all.
   std::vector<left_part> left;
+  // Something else is left of it than the row says.
+  bool relisted = false;
   // Replayed in this batch, with something left.
   bool tried = false;
   // Done in this batch: replayed, discarded, or sent again and understood.
   bool closed = false;
 };
+
+// Under which a failed callback is kept and found: provider, SHA-256 of the body, callback::key_beside.
+using failed_key = std::tuple<std::string, sha256_digest, std::string>;
+failed_key failed_key_of(const callback& c);
+storage::failed_name failed_name_of(const callback& c);
+
+// What `signed_of_it` is with the parts of the key that `c` has: as callback::signed_digest.
+sha256_digest signed_with_key(const callback& c, const sha256_digest& signed_of_it);
 
 // A review that is there already or will be, and how often it was seen again.
 struct review_in_hand {
@@ -156,7 +169,7 @@ class found {
 
   // Looked up, and moved on by the decisions.
   std::deque<operation_in_hand> operations;
-  std::map<std::pair<std::string, sha256_digest>, failed_in_hand> failed;
+  std::map<failed_key, failed_in_hand> failed;
   // By operation, kind, content and, for conflicts, key.
   std::map<std::tuple<operation_id, std::string, sha256_digest, std::string>, review_in_hand> reviews;
   // In the order in which they are applied: what was taken before what conflicted with it, each by arrival. IDs alone are
@@ -212,6 +225,7 @@ class found {
     provider_keys,  // idempotency keys of a whole provider
     client_keys,    // idempotency keys of the API
     failed,         // failed callbacks of these bytes
+    failed_signed,  // what was signed of them
     any_failed,     // whether there are failed callbacks at all
     parked,         // what waits under these names
     parked_of,      // what waits for an operation that exists

@@ -108,7 +108,7 @@ void found::plan_parked_look() {
     p.keys_read = true;
     // Whether its provider's keys mean one thing for all operations is not known here; others have no such rows.
     provider_keys_.push_back({p.row.provider, p.row.key});
-    if (has_failed_items(p.items)) failed_later_.push_back({p.row.provider, p.row.body_digest});
+    if (has_failed_items(p.items)) failed_later_.push_back({p.row.provider, p.row.body_digest, p.row.key_beside});
     for (const auto& o : operations) {
       if (!waits_for(p.row, o.row.provider, o.row.request_id)) continue;
       alias_keys_.push_back({o.row.id, p.row.key});

@@ -31,6 +31,8 @@ std::vector<left_part>::iterator replayed_part(std::vector<left_part>& left, con
   return std::find_if(left.begin(), left.end(), [&](const auto& one) { return one.part == by.part; });
 }
 
+bool speaks_of_items(std::string_view stored) { return stored.find("\"items\"") != std::string_view::npos; }
+
 std::string write_left_out(const std::vector<left_part>& left) {
   json_writer out;
   out.begin_array();

@@ -6,6 +6,7 @@
 #include "recibo/config/answers.hpp"
 #include "recibo/record/left_out.hpp"
 #include "recibo/record/listed.hpp"
+#include "sort_unique.hpp"
 
 #include <algorithm>
 
@@ -17,12 +18,13 @@ park::park(std::vector<const work*> works) : works_(std::move(works)), verdicts_
   for (const auto* w : works_) for_each_callback(*w, [this](const callback& c) { want(c); });
   std::sort(locks_.begin(), locks_.end());
   locks_.erase(std::unique(locks_.begin(), locks_.end()), locks_.end());
+  sort_unique(failed_names_);
 }
 
 void park::want(const callback& c) {
   auto& w = wanted_.emplace_back();
   w.what = &c;
-  if (c.replay) replayed_.push_back({c.provider->name, c.body_digest});
+  if (c.replay || c.signed_digest) failed_names_.push_back(failed_name_of(c));
   if (!c.understood() || c.event == "ignore") return;
   if (c.signed_digest) signed_.push_back({c.provider->name, *c.signed_digest});
   if (!c.request_id.empty()) {
@@ -50,7 +52,9 @@ void park::append_first_look(storage::checked_pipeline& to) {
   storage::append_count_parked(to, all);
   storage::append_any_failed(to);
   if (!signed_.empty()) storage::append_find_parked_signed(to, signed_);
-  if (!replayed_.empty()) storage::append_find_failed(to, replayed_);
+  if (failed_names_.empty()) return;
+  storage::append_find_failed(to, failed_names_);
+  storage::append_find_failed_signed(to, failed_names_);
 }
 
 void park::take_first_look(std::vector<postgres::rows>& answers, std::size_t at) {
@@ -62,7 +66,11 @@ void park::take_first_look(std::vector<postgres::rows>& answers, std::size_t at)
   any_failed_ = answers.at(at + 5).boolean(0, 0);
   std::size_t next = at + 6;
   if (!signed_.empty()) take_parked(storage::read_parked(answers.at(next++)));
-  if (!replayed_.empty()) still_failed_ = storage::read_failed(answers.at(next));
+  if (failed_names_.empty()) return;
+  still_failed_ = storage::read_failed(answers.at(next));
+  for (const auto& signed_of_it : storage::read_failed_signed(answers.at(next + 1)))
+    for (auto& f : still_failed_)
+      if (f.id == signed_of_it.id) f.signed_again.push_back(signed_of_it.digest);
 }
 
 void park::take_parked(std::vector<storage::parked_row> found) {
@@ -108,7 +116,7 @@ void park::decide(sys_micros at) {
         }
         v.is = verdict::kind::decided;
         v.outcome = decide_one(*w.what, at);
-        close_resent(*w.what, v.outcome, !has_failed_items(w.what->items), at);
+        if (!has_failed_items(w.what->items)) close_resent(*w.what, v.outcome, at);
         break;
     }
   }
@@ -160,9 +168,9 @@ void park::decide_replay(const callback& c, verdict& v, sys_micros at) {
   still_failed_.erase(open);
 }
 
-void park::close_resent(const callback& c, const outcome& decided, bool all_understood, sys_micros at) {
-  if (!any_failed_ || !all_understood || decided.disposition == disposition::unknown_operation) return;
-  resent_failed_.add(c.provider->name, c.body_digest, c.id, at, false);
+void park::close_resent(const callback& c, const outcome& decided, sys_micros at) {
+  if (!any_failed_ || decided.disposition == disposition::unknown_operation) return;
+  resent_failed_.add(failed_name_of(c), c.id, at, decided.replayed);
 }
 
 void park::decide_group(const callback_group& g, std::size_t& at_wanted, verdict& v, sys_micros at) {
@@ -182,15 +190,12 @@ void park::decide_group(const callback_group& g, std::size_t& at_wanted, verdict
   group_payload_ = g.payload;
   v.settled = g.settled;
   v.settled.resize(g.parts.size());
-  const bool all_understood =
-      std::all_of(g.parts.begin(), g.parts.end(), [](const auto& c) { return c.understood() && !has_failed_items(c.items); });
   auto next = first;
   for (std::size_t i = 0; i < g.parts.size(); ++i) {
     if (is_settled(g, i)) continue;
     const auto& w = wanted_[next++];
     if (meaning_of(w) != meaning::absent) continue;
     v.settled[i] = decide_one(*w.what, at);
-    close_resent(*w.what, *v.settled[i], all_understood, at);
   }
   group_ = nullptr;
   v.payload = group_payload_;
@@ -198,7 +203,11 @@ void park::decide_group(const callback_group& g, std::size_t& at_wanted, verdict
   if (!all) return;
   std::vector<outcome> outcomes;
   for (auto& one : v.settled) outcomes.push_back(std::move(*one));
+  const bool kept = std::none_of(outcomes.begin(), outcomes.end(),
+                                 [](const auto& one) { return one.disposition == disposition::unknown_operation; });
+  const bool whole = std::none_of(g.parts.begin(), g.parts.end(), [](const auto& c) { return has_failed_items(c.items); });
   v.outcome = combine(g, std::move(outcomes));
+  if (kept && whole) close_resent(g.parts.front(), v.outcome, at);
 }
 
 delivery_id park::keep_payload(const callback& c) {
@@ -256,6 +265,7 @@ outcome park::decide_one(const callback& c, sys_micros at) {
       same->row.signed_again.push_back(*c.signed_digest);
       new_signed_contents_.add(same->row.id, *c.signed_digest, same->row.key, at);
     }
+    remember_failed(c, same->row, at);
     if (c.replay) {
       record_replay(c, to_string(disposition::duplicate), at);
     } else {
@@ -305,6 +315,9 @@ outcome park::decide_one(const callback& c, sys_micros at) {
   p.disposition = to_string(word);
   p.content_digest = c.content_digest;
   p.body_digest = c.body_digest;
+  p.key_beside = c.key_beside;
+  if (c.part) p.part = static_cast<std::int32_t>(*c.part);
+  if (has_failed_items(c.items)) p.head = c.head;
   p.signed_digest = c.signed_digest;
   if (!c.request_id.empty()) p.request_id = c.request_id;
   p.references = c.references;
@@ -329,12 +342,28 @@ outcome park::decide_one(const callback& c, sys_micros at) {
   if (group_payload_ && group_ && *group_payload_ != c.id) p.payload = group_payload_;
   if (c.replay && c.replay->part) p.payload = c.replay->payload;
   new_parked_.add(p, c.references);
+  remember_failed(c, p, at);
   out.disposition = word;
   out.delivery = c.id;
   out.status = shape.status;
   out.body = shape.body;
   if (word == disposition::conflict) out.detail = "the key was used before with other content; the first stands";
   return out;
+}
+
+void park::remember_failed(const callback& c, storage::parked_row& p, sys_micros at) {
+  if (!c.signed_digest) return;
+  const auto add = [&](const sha256_digest& signed_of_it) {
+    const auto digest = signed_with_key(c, signed_of_it);
+    if (was_signed(p, digest)) return;
+    p.signed_again.push_back(digest);
+    new_signed_contents_.add(p.id, digest, p.key, at);
+  };
+  for (const auto& f : still_failed_) {
+    if (failed_key(f.provider, f.body_digest, f.key_beside) != failed_key_of(c)) continue;
+    if (f.signed_digest) add(*f.signed_digest);
+    for (const auto& again : f.signed_again) add(again);
+  }
 }
 
 void park::record_delivery(const callback& c, std::string_view disposition, int status, std::optional<delivery_id> payload) {

@@ -6,6 +6,7 @@
 #include "recibo/storage/deliveries.hpp"
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
+#include "recibo/storage/registrations.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -62,7 +63,9 @@ class park final : public plan {
   // A replay: nothing is parked whose failed callback is done. Closes it, unless it stays.
   void decide_replay(const callback& c, verdict& v, sys_micros at);
   // The bytes of these callbacks may have failed before: they are understood now.
-  void close_resent(const callback& c, const outcome& decided, bool all_understood, sys_micros at);
+  void close_resent(const callback& c, const outcome& decided, sys_micros at);
+  // The same bytes came before and could not be understood: all that was signed of them means what waits now.
+  void remember_failed(const callback& c, storage::parked_row& p, sys_micros at);
   outcome decide_one(const callback& c, sys_micros at);
   // `payload`: of an earlier delivery with the same bytes; nullopt: it is kept.
   void record_delivery(const callback& c, std::string_view disposition, int status, std::optional<delivery_id> payload);
@@ -92,8 +95,8 @@ class park final : public plan {
   // By provider and key: what is parked under one of the names asked for, or will be.
   std::map<std::pair<std::string, std::string>, std::deque<waiting>> parked_;
 
-  // Of replays: what failed, and which of it is still there, locked.
-  std::vector<storage::failed_name> replayed_;
+  // Of replays, and of what is known by what was signed: what failed of these bytes, and which of it is still there, locked.
+  std::vector<storage::failed_name> failed_names_;
   std::vector<storage::failed_row> still_failed_;
   // Which of them were replayed in this plan, with something left.
   std::vector<failed_callback_id> tried_;

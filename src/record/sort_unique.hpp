@@ -2,6 +2,7 @@
 #pragma once
 
 #include "recibo/storage/deliveries.hpp"
+#include "recibo/storage/keys.hpp"
 #include "recibo/storage/operations.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ inline void sort_unique(std::vector<storage::provider_key_name>& names) {
 
 inline void sort_unique(std::vector<storage::failed_name>& names) {
   sort_unique(names, [](const auto& a, const auto& b) {
-    return std::tie(a.provider, a.body_digest) < std::tie(b.provider, b.body_digest);
+    return std::tie(a.provider, a.body_digest, a.key_beside) < std::tie(b.provider, b.body_digest, b.key_beside);
   });
 }
 

@@ -41,6 +41,8 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   std::move(new_corrections.rows).append_to(to);
   std::move(new_workflow_changes.rows).append_to(to);
   std::move(new_aliases.rows).append_to(to);
+  // Before what moved from there in this very batch.
+  std::move(renamed_item_states.rows).append_to(to);
   std::move(new_items.rows).append_to(to);
   std::move(changed_items.rows).append_to(to);
   std::move(new_client_keys.rows).append_to(to);
@@ -63,6 +65,7 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   std::move(closed_failed.rows).append_to(to);
   std::move(resent_failed.rows).append_to(to);
   std::move(tried_failed.rows).append_to(to);
+  std::move(relisted_failed.rows).append_to(to);
   std::move(new_failed.rows).append_to(to);
   std::move(repeated_failed.rows).append_to(to);
   std::move(new_payload_accesses.rows).append_to(to);

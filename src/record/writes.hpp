@@ -4,12 +4,16 @@
 #include "found.hpp"
 #include "recibo/storage/deliveries.hpp"
 #include "recibo/storage/evidence.hpp"
+#include "recibo/storage/keys.hpp"
 #include "recibo/storage/look_ups.hpp"
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
+#include "recibo/storage/registrations.hpp"
 #include "recibo/storage/replays.hpp"
 #include "recibo/storage/reviews.hpp"
+#include "recibo/storage/signed_contents.hpp"
 #include "recibo/storage/timers.hpp"
+#include "recibo/storage/workflow_versions.hpp"
 
 #include <map>
 #include <string>
@@ -25,6 +29,7 @@ struct writes {
   storage::new_registrations new_registrations;
   storage::new_corrections new_corrections;
   storage::new_workflow_changes new_workflow_changes;
+  storage::renamed_item_states renamed_item_states;
   storage::new_aliases new_aliases;
   storage::new_keys new_keys;
   // Claimed keys that were repeated, by operation and key.
@@ -50,6 +55,7 @@ struct writes {
   storage::resent_failed resent_failed;
   storage::closed_failed closed_failed;
   storage::tried_failed tried_failed;
+  storage::relisted_failed relisted_failed;
   storage::new_replays new_replays;
   storage::set_timers set_timers;
   storage::ended_timers ended_timers;

@@ -29,22 +29,31 @@ const statement insert_payloads{"insert_payloads",
 const statement find_failed{
     "find_failed",
     "SELECT f.id, f.provider, f.body_digest, f.disposition, f.reason, f.detail, f.delivery, f.request_id, f.event, "
-    "f.answer_status::int, f.left_out "
-    "FROM recibo.failed_callbacks f JOIN unnest($1, $2) AS w(provider, body_digest) "
-    "ON f.provider = w.provider AND f.body_digest = w.body_digest ORDER BY f.provider, f.body_digest FOR NO KEY UPDATE OF f",
-    {oid::text_array, oid::bytea_array}};
+    "f.answer_status::int, f.left_out, f.key_beside, f.signed_digest "
+    "FROM recibo.failed_callbacks f JOIN unnest($1, $2, $3) AS w(provider, body_digest, key_beside) "
+    "ON f.provider = w.provider AND f.body_digest = w.body_digest AND f.key_beside = w.key_beside "
+    "ORDER BY f.provider, f.body_digest, f.key_beside FOR NO KEY UPDATE OF f",
+    {oid::text_array, oid::bytea_array, oid::bytea_array}};
+
+// In a statement of its own behind the lock, whose wait may have been for one of these.
+const statement find_failed_signed{
+    "find_failed_signed",
+    "SELECT f.id, s.signed_digest FROM recibo.failed_callbacks f JOIN unnest($1, $2, $3) AS w(provider, body_digest, key_beside) "
+    "ON f.provider = w.provider AND f.body_digest = w.body_digest AND f.key_beside = w.key_beside "
+    "JOIN recibo.signed_contents s ON s.owner = f.id",
+    {oid::text_array, oid::bytea_array, oid::bytea_array}};
 
 const statement any_failed{"any_failed", "SELECT EXISTS (SELECT FROM recibo.failed_callbacks)", {}};
 
 const statement insert_failed{
     "insert_failed",
     "INSERT INTO recibo.failed_callbacks (id, provider, body_digest, disposition, reason, detail, delivery, request_id, event, "
-    "answer_status, head, signed_digest, left_out, first_seen_at, last_seen_at) "
-    "SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) "
+    "answer_status, head, signed_digest, left_out, key_beside, first_seen_at, last_seen_at) "
+    "SELECT u.*, u.at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) "
     "AS u(id, provider, body_digest, disposition, reason, detail, delivery, request_id, event, answer_status, head, "
-    "signed_digest, left_out, at)",
+    "signed_digest, left_out, key_beside, at)",
     {oid::uuid_array, oid::text_array, oid::bytea_array, oid::text_array, oid::text_array, oid::text_array, oid::uuid_array,
-     oid::text_array, oid::text_array, oid::int4_array, oid::text_array, oid::bytea_array, oid::text_array,
+     oid::text_array, oid::text_array, oid::int4_array, oid::text_array, oid::bytea_array, oid::text_array, oid::bytea_array,
      oid::timestamptz_array}};
 
 const statement repeat_failed{
@@ -55,13 +64,14 @@ const statement repeat_failed{
     {oid::uuid_array, oid::int4_array, oid::timestamptz_array}};
 
 void append_failed_names(checked_pipeline& to, const statement& what, const std::vector<failed_name>& names) {
-  binary_array providers(oid::text), digests(oid::bytea);
+  binary_array providers(oid::text), digests(oid::bytea), keys(oid::bytea);
   for (const auto& n : names) {
     providers.add(n.provider);
     digests.add(binary(n.body_digest));
+    keys.add(n.key_beside);
   }
   parameters with;
-  with.array(std::move(providers)).array(std::move(digests));
+  with.array(std::move(providers)).array(std::move(digests)).array(std::move(keys));
   to.add(what, std::move(with));
 }
 
@@ -131,7 +141,19 @@ std::vector<failed_row> read_failed(const rows& from) {
     f.event = from.text_or_null(i, 8);
     f.answer_status = from.int4(i, 9);
     f.left_out = from.text_or_null(i, 10).value_or("");
+    f.key_beside = from.string(i, 11);
+    f.signed_digest = digest_or_null(from, i, 12);
   }
+  return out;
+}
+
+void append_find_failed_signed(checked_pipeline& to, const std::vector<failed_name>& names) {
+  append_failed_names(to, find_failed_signed, names);
+}
+
+std::vector<failed_signed_row> read_failed_signed(const rows& from) {
+  std::vector<failed_signed_row> out;
+  for (int i = 0; i < from.size(); ++i) out.push_back({from.id<failed_callback_id>(i, 0), digest_at(from, i, 1)});
   return out;
 }
 
@@ -152,6 +174,7 @@ void new_failed::add(const failed_row& f, sys_micros at) {
   add_text_or_null(rows.next(), f.head);
   add_digest(rows.next(), f.signed_digest);
   add_text_or_null(rows.next(), f.left_out);
+  rows.next().add(f.key_beside);
   rows.next().add_time(at);
 }
 

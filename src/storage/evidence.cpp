@@ -27,10 +27,12 @@ const statement insert_audit{"insert_audit",
                              {oid::uuid_array, oid::int4_array, oid::text_array, oid::timestamptz_array, oid::text_array,
                               oid::uuid_array, oid::bytea_array, oid::bytea_array}};
 
+// Due at once by the clock that judges it, whatever the service's says.
 const statement insert_notifications{
     "insert_notifications",
-    "INSERT INTO recibo.notifications (id, operation, sequence, destination, type, created_at) SELECT * FROM unnest($1, $2, $3, "
-    "$4, $5, $6)",
+    "INSERT INTO recibo.notifications (id, operation, sequence, destination, type, created_at) SELECT n.id, n.operation, "
+    "n.sequence, n.destination, n.type, least(n.at, clock_timestamp()) FROM unnest($1, $2, $3, $4, $5, $6) AS n(id, operation, "
+    "sequence, destination, type, at)",
     {oid::uuid_array, oid::uuid_array, oid::int4_array, oid::text_array, oid::text_array, oid::timestamptz_array}};
 
 const statement insert_payload_accesses{

@@ -1,8 +1,11 @@
 #include "recibo/storage/outbox.hpp"
 
+#include "again.hpp"
 #include "reads_operation.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace recibo::storage {
@@ -16,8 +19,8 @@ using postgres::parameters;
 using postgres::pipeline;
 using postgres::statement;
 
-// $1 destination, $2 due since, $3 limit, $4 lease in ms, $5 dispatcher, $6 hold. The service's clock made created_at, so
-// that it may be a little ahead of the database's.
+// $1 destination, $2 due since, $3 limit, $4 lease in ms, $5 dispatcher, $6 hold, $7 only with the probe that was taken in the
+// same transaction: its time says so. The service's clock made created_at, so that it may be a little ahead of the database's.
 const statement claim{
     "claim_notifications",
     "WITH due AS MATERIALIZED ("
@@ -25,6 +28,8 @@ const statement claim{
     "recibo.notifications e WHERE e.operation = n.operation "
     "AND e.destination = n.destination AND e.sequence < n.sequence AND e.status IN ('dead', 'held')) AS stopped "
     "FROM recibo.notifications n WHERE n.destination = $1 AND n.status = 'pending' "
+    "AND (NOT $7 OR EXISTS (SELECT FROM recibo.destinations d WHERE d.name = $1 AND d.breaker = 'half_open' "
+    "AND d.retry_at = now() + $4 * interval '1 millisecond')) "
     "AND coalesce(n.next_attempt_at, n.created_at) >= $2 "
     "AND coalesce(n.next_attempt_at, n.created_at) <= now() + interval '10 seconds' "
     "AND (n.next_attempt_at IS NULL OR n.next_attempt_at <= now()) AND (n.lease_until IS NULL OR n.lease_until < now()) "
@@ -37,12 +42,14 @@ const statement claim{
     "attempts = n.attempts + 1 FROM due WHERE NOT due.stopped AND n.operation = due.operation AND n.sequence = due.sequence "
     "AND n.destination = $1 RETURNING n.id, n.operation, n.sequence, n.type, n.attempts, n.attempts_before, n.created_at, "
     "due.due_at) "
-    "SELECT mine.*, t.event, t.from_state, t.to_state, t.item_id, last.to_state, last.result, last.version::int8, last.at "
-    "FROM mine LEFT JOIN recibo.transitions t ON t.operation = mine.operation AND t.sequence = mine.sequence "
+    "SELECT mine.*, t.event, t.from_state, t.to_state, t.item_id, last.to_state, last.result, last.version::int8, last.at, "
+    "pe.provider, pe.reason, pe.silent_since, pe.heard_at "
+    "FROM mine LEFT JOIN recibo.provider_events pe ON pe.key = mine.operation AND pe.sequence = mine.sequence LEFT JOIN "
+    "recibo.transitions t ON t.operation = mine.operation AND t.sequence = mine.sequence "
     "LEFT JOIN LATERAL (SELECT s.to_state, s.result, s.version, s.at FROM recibo.transitions s WHERE s.operation = "
     "mine.operation "
     "AND s.sequence <= mine.sequence AND s.item_id IS NULL ORDER BY s.sequence DESC LIMIT 1) last ON true ORDER BY mine.id",
-    {oid::text, oid::timestamptz, oid::int8, oid::int8, oid::uuid, oid::boolean}};
+    {oid::text, oid::timestamptz, oid::int8, oid::int8, oid::uuid, oid::boolean, oid::boolean}};
 
 // A plan that is made once serves any size of the tables (the recorder's sessions have the same reason): rows by their keys, and
 // what is due in the order of its index, so that a claim reads what it takes and not the whole backlog.
@@ -54,9 +61,10 @@ const statement by_index{
 
 const statement extend{
     "extend_leases",
-    "UPDATE recibo.notifications SET lease_until = now() + $2 * interval '1 millisecond' WHERE destination = $3 "
-    "AND status = 'pending' AND leased_by = $1",
-    {oid::uuid, oid::int8, oid::text}};
+    "UPDATE recibo.notifications n SET lease_until = now() + $2 * interval '1 millisecond' FROM unnest($4, $5, $6) AS "
+    "m(operation, sequence, attempt) WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $3 "
+    "AND n.status = 'pending' AND n.leased_by = $1 AND n.attempts = m.attempt",
+    {oid::uuid, oid::int8, oid::text, oid::uuid_array, oid::int4_array, oid::int4_array}};
 
 const statement settle{
     "settle_notifications",
@@ -68,8 +76,8 @@ const statement settle{
     "reason_class = CASE WHEN m.status = 'delivered' THEN NULL ELSE m.reason_class END "
     "FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) AS m(operation, sequence, attempt, status, wait_ms, reason, reason_class, "
     "sent) "
-    "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1 AND n.leased_by = $2 "
-    "AND n.attempts = m.attempt",
+    "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1 AND n.status = 'pending' "
+    "AND n.leased_by = $2 AND n.attempts = m.attempt",
     {oid::text, oid::uuid, oid::uuid_array, oid::int4_array, oid::int4_array, oid::text_array, oid::int8_array, oid::text_array,
      oid::text_array, oid::boolean_array}};
 
@@ -82,11 +90,14 @@ const statement insert_attempts{
     "ON CONFLICT DO NOTHING",
     {oid::uuid_array, oid::int4_array, oid::int4_array, oid::int4_array, oid::text_array, oid::text_array, oid::text}};
 
+// What somebody else has in hand just now is left to the next sweep: it waits for nobody.
 const statement release{
     "release_held",
-    "UPDATE recibo.notifications n SET status = 'pending' WHERE n.status = 'held' AND n.destination = $1 AND NOT ($2 AND EXISTS "
-    "(SELECT FROM recibo.notifications e WHERE e.operation = n.operation AND e.destination = n.destination "
-    "AND e.sequence < n.sequence AND e.status = 'dead'))",
+    "UPDATE recibo.notifications n SET status = 'pending' FROM (SELECT x.operation, x.sequence FROM recibo.notifications x "
+    "WHERE x.status = 'held' AND x.destination = $1 AND NOT ($2 AND EXISTS "
+    "(SELECT FROM recibo.notifications e WHERE e.operation = x.operation AND e.destination = x.destination "
+    "AND e.sequence < x.sequence AND e.status = 'dead')) ORDER BY x.operation, x.sequence FOR UPDATE SKIP LOCKED) free "
+    "WHERE n.operation = free.operation AND n.sequence = free.sequence AND n.destination = $1 AND n.status = 'held'",
     {oid::text, oid::boolean}};
 
 const statement select_outbox_operations{
@@ -111,8 +122,21 @@ const statement open{"open_breaker",
 
 const statement probe{"take_probe",
                       "UPDATE recibo.destinations SET breaker = 'half_open', retry_at = now() + $2 * interval '1 millisecond' "
-                      "WHERE name = $1 AND breaker <> 'closed' AND retry_at <= now()",
+                      "WHERE name = $1 AND breaker <> 'closed' AND retry_at <= now() RETURNING retry_at",
                       {oid::text, oid::int8}};
+
+// $1 destination, $2 dispatcher, $3 lease in ms. In the transaction of the probe and the claim: there was nothing to send.
+const statement unused_probe{
+    "put_down_probe",
+    "UPDATE recibo.destinations SET retry_at = now() WHERE name = $1 AND breaker = 'half_open' "
+    "AND retry_at = now() + $3 * interval '1 millisecond' AND NOT EXISTS (SELECT FROM recibo.notifications n "
+    "WHERE n.destination = $1 AND n.status = 'pending' AND n.leased_by = $2 AND n.lease_until = now() + $3 * interval '1 "
+    "millisecond') RETURNING true",
+    {oid::text, oid::uuid, oid::int8}};
+const statement return_probe{"give_back_probe",
+                             "UPDATE recibo.destinations SET retry_at = now() WHERE name = $1 AND breaker = 'half_open' "
+                             "AND retry_at = $2 AND retry_at > now()",
+                             {oid::text, oid::timestamptz}};
 
 const statement close{"close_breaker",
                       "UPDATE recibo.destinations SET breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0 "
@@ -126,16 +150,25 @@ const statement pause{
     "WHERE d.paused_at IS NULL",
     {oid::text, oid::text, oid::text}};
 
+const statement pause_where_failing{
+    "pause_failing_destination",
+    "UPDATE recibo.destinations SET paused_at = now(), paused_by = 'recibo', paused_reason = 'failing' WHERE name = $1 "
+    "AND paused_at IS NULL AND failing_since <= now() - $2 * interval '1 second'",
+    {oid::text, oid::int8}};
+
 const statement resume{"resume_destination",
                        "UPDATE recibo.destinations SET paused_at = NULL, paused_by = NULL, paused_reason = NULL, "
                        "breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0, failing_since = NULL "
                        "WHERE name = $1 AND (paused_at IS NOT NULL OR breaker <> 'closed')",
                        {oid::text}};
 
-const statement begin_failing{"begin_failing",
-                              "INSERT INTO recibo.destinations AS d (name, failing_since) VALUES ($1, now()) "
-                              "ON CONFLICT (name) DO UPDATE SET failing_since = now() WHERE d.failing_since IS NULL",
-                              {oid::text}};
+// They lock the row only where that is news.
+const statement begin_failing{
+    "begin_failing",
+    "INSERT INTO recibo.destinations AS d (name, failing_since) SELECT $1, now() WHERE NOT EXISTS (SELECT FROM "
+    "recibo.destinations x WHERE x.name = $1 AND x.failing_since IS NOT NULL) "
+    "ON CONFLICT (name) DO UPDATE SET failing_since = now() WHERE d.failing_since IS NULL",
+    {oid::text}};
 const statement end_failing{"end_failing",
                             "UPDATE recibo.destinations SET failing_since = NULL WHERE name = $1 AND failing_since IS NOT NULL",
                             {oid::text}};
@@ -171,6 +204,8 @@ claimed_notification read_claimed(const postgres::rows& from, int row) {
   n.result = or_empty(from, row, 13);
   n.version = from.int8_or_null(row, 14).value_or(0);
   n.state_at = from.time_or_null(row, 15);
+  if (const auto provider = from.text_or_null(row, 16))
+    n.of_provider = {*provider, from.string(row, 17), from.time(row, 18), from.time_or_null(row, 19)};
   return n;
 }
 
@@ -187,7 +222,8 @@ std::string_view status_of(attempt_outcome::next what) noexcept {
 awaitable<result<postgres::outcome>> run_one(postgres::pool& pool, const statement& what, parameters with, deadline until) {
   pipeline work;
   work.add(what, std::move(with));
-  auto done = co_await pool.run(work, until);
+  auto running = run_again(pool, work, until);
+  auto done = co_await std::move(running);
   if (!done.ok()) co_return postgres::to_error(done);
   co_return done;
 }
@@ -204,7 +240,24 @@ awaitable<result<bool>> run_and_tell(postgres::pool& pool, const statement& what
   co_return done->answers.front().affected() > 0;
 }
 
-void append_outcomes(pipeline& to, const std::string& destination, dispatcher_id by, const std::vector<attempt_outcome>& all) {
+// What they say of the destination, before their own rows: its row is locked first by everybody. One that was taken ends the
+// trouble, whatever failed beside it.
+void append_trouble(pipeline& to, const std::string& destination, const std::vector<attempt_outcome>& all) {
+  const auto says = [&](bool what) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.taken == what; });
+  };
+  const bool taken = says(true);
+  if (!taken && !says(false)) return;
+  parameters name;
+  name.text(destination);
+  to.add(taken ? end_failing : begin_failing, std::move(name));
+}
+
+void append_outcomes(pipeline& to, const std::string& destination, dispatcher_id by, std::vector<attempt_outcome> all) {
+  // Rows are locked in one order by everybody.
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.operation, a.sequence) < std::tie(b.operation, b.sequence); });
+  append_trouble(to, destination, all);
   binary_array operations(oid::uuid), sequences(oid::int4), attempts(oid::int4), statuses(oid::text), waits(oid::int8),
       reasons(oid::text), classes(oid::text), sent(oid::boolean);
   binary_array ids(oid::uuid), numbers(oid::int4), durations(oid::int4), answers(oid::int4), outcomes(oid::text),
@@ -248,31 +301,57 @@ void append_outcomes(pipeline& to, const std::string& destination, dispatcher_id
 }  // namespace
 
 awaitable<result<void>> extend_leases(postgres::pool& pool, std::string destination, dispatcher_id by,
-                                      std::chrono::milliseconds lease, deadline until) {
+                                      std::vector<held_claim> in_hand, std::chrono::milliseconds lease, deadline until) {
+  std::sort(in_hand.begin(), in_hand.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.operation, a.sequence) < std::tie(b.operation, b.sequence); });
+  binary_array operations(oid::uuid), sequences(oid::int4), attempts(oid::int4);
+  for (const auto& one : in_hand) {
+    operations.add(one.operation.binary());
+    sequences.add_int4(one.sequence);
+    attempts.add_int4(one.attempt);
+  }
   parameters with;
   with.uuid(by).int8(lease.count()).text(destination);
-  return run_quietly(pool, extend, std::move(with), until);
+  with.array(std::move(operations)).array(std::move(sequences)).array(std::move(attempts));
+  pipeline work;
+  work.add(by_index).add(extend, std::move(with));
+  const auto done = co_await pool.run(work, until);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return result<void>();
 }
 
-awaitable<result<std::vector<claimed_notification>>> exchange_outbox(postgres::pool& pool, std::string destination,
-                                                                     dispatcher_id by, const std::vector<attempt_outcome>& done,
-                                                                     std::optional<claim_query> next, deadline until) {
+awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std::string destination, dispatcher_id by,
+                                          std::vector<attempt_outcome> done, std::optional<claim_query> next, deadline until) {
   pipeline work;
   work.add(by_index);
-  if (!done.empty()) append_outcomes(work, destination, by, done);
+  if (!done.empty()) append_outcomes(work, destination, by, std::move(done));
+  const std::size_t probe_at = work.steps().size();
   if (next) {
+    if (next->probe) {
+      parameters mine;
+      mine.text(destination).int8(next->lease.count());
+      work.add(probe, std::move(mine));
+    }
     parameters with;
     with.text(destination).time(next->due_since.value_or(sys_micros{})).int8(next->limit).int8(next->lease.count());
-    with.uuid(by).boolean(next->hold);
+    with.uuid(by).boolean(next->hold).boolean(next->probe);
     work.add(claim, std::move(with));
+    if (next->probe) {
+      parameters unused;
+      unused.text(destination).uuid(by).int8(next->lease.count());
+      work.add(unused_probe, std::move(unused));
+    }
   }
-  const auto ran = co_await pool.run(work, until);
+  auto running = run_again(pool, work, until);
+  const auto ran = co_await std::move(running);
   if (!ran.ok()) co_return postgres::to_error(ran);
-  std::vector<claimed_notification> out;
+  claims out;
   if (!next) co_return out;
-  const auto& rows = ran.answers.back();
-  out.reserve(static_cast<std::size_t>(rows.size()));
-  for (int i = 0; i < rows.size(); ++i) out.push_back(read_claimed(rows, i));
+  const auto& rows = ran.answers[probe_at + (next->probe ? 1 : 0)];
+  out.all.reserve(static_cast<std::size_t>(rows.size()));
+  for (int i = 0; i < rows.size(); ++i) out.all.push_back(read_claimed(rows, i));
+  if (next->probe && !ran.answers[probe_at].empty() && ran.answers.back().empty())
+    out.probe_until = ran.answers[probe_at].time(0, 0);
   co_return out;
 }
 
@@ -324,10 +403,10 @@ awaitable<result<void>> open_breaker(postgres::pool& pool, std::string name, std
   return run_quietly(pool, open, std::move(with), until);
 }
 
-awaitable<result<bool>> take_probe(postgres::pool& pool, std::string name, std::chrono::milliseconds lease, deadline until) {
+awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, sys_micros taken, deadline until) {
   parameters with;
-  with.text(name).int8(lease.count());
-  return run_and_tell(pool, probe, std::move(with), until);
+  with.text(name).time(taken);
+  return run_quietly(pool, return_probe, std::move(with), until);
 }
 
 awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, deadline until) {
@@ -343,6 +422,12 @@ awaitable<result<bool>> pause_destination(postgres::pool& pool, std::string name
   return run_and_tell(pool, pause, std::move(with), until);
 }
 
+awaitable<result<bool>> pause_failing(postgres::pool& pool, std::string name, std::chrono::seconds after, deadline until) {
+  parameters with;
+  with.text(name).int8(after.count());
+  return run_and_tell(pool, pause_where_failing, std::move(with), until);
+}
+
 awaitable<result<bool>> resume_destination(postgres::pool& pool, std::string name, deadline until) {
   parameters with;
   with.text(name);
@@ -352,12 +437,6 @@ awaitable<result<bool>> resume_destination(postgres::pool& pool, std::string nam
   const auto done = co_await pool.run(work, until);
   if (!done.ok()) co_return postgres::to_error(done);
   co_return done.answers.front().affected() > 0;
-}
-
-awaitable<result<void>> note_failing(postgres::pool& pool, std::string name, bool failing, deadline until) {
-  parameters with;
-  with.text(name);
-  return run_quietly(pool, failing ? begin_failing : end_failing, std::move(with), until);
 }
 
 awaitable<result<std::int64_t>> sweep_attempts(postgres::pool& pool, std::chrono::seconds keep, deadline until) {

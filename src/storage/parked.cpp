@@ -19,7 +19,7 @@ const statement try_locks{
 #define RECIBO_PARKED_COLUMNS                                                                                                  \
   "p.id, p.provider, p.identity, p.key, p.disposition, p.content_digest, p.body_digest, p.request_id, p.event, p.event_raw, "  \
   "p.result, p.secret, p.occurred_at, p.provider_sequence, p.amount, p.currency, p.answer_status::int, p.parked_at, "          \
-  "p.duplicates, p.signed_digest, p.account, p.items, p.payload, "                                                             \
+  "p.duplicates, p.signed_digest, p.account, p.items, p.payload, p.key_beside, p.part, p.head, "                               \
   "(SELECT string_agg(x.identity, E'\\x1f') FROM recibo.parked_identities x WHERE x.parked = p.id AND x.kind = 'reference'), " \
   "p.replay, (SELECT y.failed_callback FROM recibo.replays y WHERE y.id = p.replay), "                                         \
   "(SELECT y.actor FROM recibo.replays y WHERE y.id = p.replay), (SELECT y.reason FROM recibo.replays y WHERE y.id = "         \
@@ -77,13 +77,14 @@ const statement insert_parked{
     "INSERT INTO recibo.parked (id, provider, identity, key, disposition, content_digest, body_digest, request_id, event, "
     "event_raw, "
     "result, secret, occurred_at, provider_sequence, amount, currency, answer_status, parked_at, signed_digest, account, items, "
-    "payload, replay) "
+    "payload, replay, key_beside, part, head) "
     "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, "
-    "$23)",
+    "$23, $24, $25, $26)",
     {oid::uuid_array,        oid::text_array, oid::text_array, oid::bytea_array, oid::text_array, oid::bytea_array,
      oid::bytea_array,       oid::text_array, oid::text_array, oid::text_array,  oid::text_array, oid::text_array,
      oid::timestamptz_array, oid::int8_array, oid::text_array, oid::text_array,  oid::int4_array, oid::timestamptz_array,
-     oid::bytea_array,       oid::text_array, oid::text_array, oid::uuid_array,  oid::uuid_array}};
+     oid::bytea_array,       oid::text_array, oid::text_array, oid::uuid_array,  oid::uuid_array, oid::bytea_array,
+     oid::int4_array,        oid::text_array}};
 
 const statement insert_parked_identities{
     "insert_parked_identities",
@@ -215,13 +216,16 @@ std::vector<parked_row> read_parked(const rows& from) {
     p.account = from.text_or_null(i, 20);
     p.items = from.string(i, 21);
     if (!from.is_null(i, 22)) p.payload = from.id<delivery_id>(i, 22);
-    p.references = split(from.text_or_null(i, 23).value_or(""));
-    if (!from.is_null(i, 24))
-      p.replay = parked_row::replayed{from.id<replay_id>(i, 24), from.id<failed_callback_id>(i, 25), from.string(i, 26),
-                                      from.text_or_null(i, 27).value_or("")};
-    p.signed_again = digests_at(from, i, 28);
-    p.matched_reference = from.text(i, 29) == "reference";
-    p.matched = from.string(i, 30);
+    p.key_beside = from.string(i, 23);
+    if (!from.is_null(i, 24)) p.part = from.int4(i, 24);
+    p.head = from.text_or_null(i, 25).value_or("");
+    p.references = split(from.text_or_null(i, 26).value_or(""));
+    if (!from.is_null(i, 27))
+      p.replay = parked_row::replayed{from.id<replay_id>(i, 27), from.id<failed_callback_id>(i, 28), from.string(i, 29),
+                                      from.text_or_null(i, 30).value_or("")};
+    p.signed_again = digests_at(from, i, 31);
+    p.matched_reference = from.text(i, 32) == "reference";
+    p.matched = from.string(i, 33);
   }
   return out;
 }
@@ -264,6 +268,9 @@ void new_parked::add(const parked_row& p, const std::vector<std::string>& refere
   } else {
     rows.next().add_null();
   }
+  rows.next().add(p.key_beside);
+  add_number_or_null(rows.next(), p.part);
+  add_text_or_null(rows.next(), p.head);
   const auto name = [&](bool is_reference, std::string_view identity) {
     identities.next().add(kind_of(is_reference));
     identities.next().add(p.provider);

@@ -43,9 +43,10 @@ const statement select_definition{
 
 const statement select_version_members{
     "read_version_members",
-    "SELECT id, request_id, state FROM recibo.operations WHERE workflow = $1 AND state = ANY($2) "
-    "AND id > $3 ORDER BY id LIMIT $4",
-    {oid::int8, oid::text_array, oid::uuid, oid::int8}};
+    "SELECT o.id, o.request_id, o.state, "
+    "(SELECT min(i.state) FROM recibo.items i WHERE i.operation = o.id AND i.state <> ALL($5)) "
+    "FROM recibo.operations o WHERE o.workflow = $1 AND o.state = ANY($2) AND o.id > $3 ORDER BY o.id LIMIT $4",
+    {oid::int8, oid::text_array, oid::uuid, oid::int8, oid::text_array}};
 
 std::int64_t to_number(std::string_view text) noexcept {
   std::int64_t out = 0;
@@ -98,17 +99,20 @@ std::vector<state_use> read_states_in_use(const rows& from) {
 }
 
 awaitable<result<std::vector<version_member>>> list_version_members(postgres::pool& pool, std::int64_t version_key,
-                                                                    std::vector<std::string> states, operation_id after,
-                                                                    int limit, deadline until) {
-  binary_array words(oid::text);
+                                                                    std::vector<std::string> states,
+                                                                    std::vector<std::string> known, operation_id after, int limit,
+                                                                    deadline until) {
+  binary_array words(oid::text), names(oid::text);
   for (const auto& s : states) words.add(s);
+  for (const auto& s : known) names.add(s);
   parameters with;
-  with.int8(version_key).array(std::move(words)).uuid(after).int8(limit);
+  with.int8(version_key).array(std::move(words)).uuid(after).int8(limit).array(std::move(names));
   auto found = co_await pool.query(select_version_members, std::move(with), until);
   if (!found) co_return found.error();
   std::vector<version_member> out;
   for (int i = 0; i < found->size(); ++i)
-    out.push_back({found->id<operation_id>(i, 0), found->string(i, 1), found->string(i, 2)});
+    out.push_back(
+        {found->id<operation_id>(i, 0), found->string(i, 1), found->string(i, 2), found->text_or_null(i, 3).value_or("")});
   co_return out;
 }
 

@@ -1,5 +1,6 @@
 #include "recibo/storage/reads_outbox.hpp"
 
+#include "again.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
 #include <initializer_list>
@@ -18,7 +19,11 @@ using postgres::statement;
 
 const std::string outbox_columns =
     "n.id, o.request_id, n.destination, n.type, n.status, n.sequence::int8, n.attempts::int8, n.created_at, n.next_attempt_at, "
-    "n.delivered_at, n.dead_at, n.reason, n.reason_class";
+    "n.delivered_at, n.dead_at, n.reason, n.reason_class, e.provider";
+// Its operation, or the event of a provider.
+const std::string outbox_source =
+    " FROM recibo.notifications n LEFT JOIN recibo.operations o ON o.id = n.operation "
+    "LEFT JOIN recibo.provider_events e ON e.key = n.operation AND e.sequence = n.sequence WHERE ";
 
 // $1 destination, $2 type, $3 reason, $4 request ID, $5 created after, $6 created before, $7 reason class, $8 dead after, $9 dead
 // before.
@@ -35,9 +40,7 @@ std::vector<std::uint32_t> filter_and(std::initializer_list<std::uint32_t> more)
   return out;
 }
 
-const std::string list_from = "SELECT " + outbox_columns +
-                              " FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation WHERE " +
-                              outbox_filtered + "AND n.id < $10 ";
+const std::string list_from = "SELECT " + outbox_columns + outbox_source + outbox_filtered + "AND n.id < $10 ";
 const std::string list_order = "ORDER BY n.id DESC LIMIT $11";
 
 // With the status as a literal, so that the small indexes of what is open serve; delivered ones are found by their ID.
@@ -51,10 +54,7 @@ const statement list_held = list_of("list_held_notifications", "AND n.status = '
 const statement list_delivered = list_of("list_delivered_notifications", "AND n.status = 'delivered' ");
 const statement list_discarded = list_of("list_discarded_notifications", "AND n.status = 'discarded' ");
 
-const statement select_outbox_one{
-    "find_notification",
-    "SELECT " + outbox_columns + " FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation WHERE n.id = $1",
-    {oid::uuid}};
+const statement select_outbox_one{"find_notification", "SELECT " + outbox_columns + outbox_source + "n.id = $1", {oid::uuid}};
 const statement select_attempts{
     "find_notification_attempts",
     "SELECT * FROM (SELECT a.attempt::int8, a.duration_ms::int8, a.at, a.answer_status::int8, a.outcome, a.excerpt "
@@ -82,9 +82,12 @@ std::string replay_of(const std::string& chosen, const std::string& a, const std
          "SELECT " +
          a + ", moved.id, 'replay', " + b + ", " + c +
          ", now() FROM moved), "
-         "freed AS (UPDATE recibo.notifications n SET status = 'pending' FROM (SELECT DISTINCT operation, destination FROM "
-         "moved) m "
-         "WHERE n.operation = m.operation AND n.destination = m.destination AND n.status = 'held') "
+         "freed AS (UPDATE recibo.notifications n SET status = 'pending' FROM (SELECT x.operation, x.sequence, x.destination "
+         "FROM recibo.notifications x JOIN (SELECT DISTINCT moved.operation, moved.destination FROM moved) m "
+         "ON x.operation = m.operation AND x.destination = m.destination WHERE x.status = 'held' "
+         "ORDER BY x.operation, x.sequence, x.destination FOR UPDATE OF x) behind "
+         "WHERE n.operation = behind.operation AND n.sequence = behind.sequence AND n.destination = behind.destination "
+         "AND n.status = 'held') "
          "SELECT count(*) FROM moved";
 }
 const statement replay_many{
@@ -103,7 +106,8 @@ const statement replay_one{
 
 const statement discard_one{
     "discard_notification",
-    "WITH moved AS (UPDATE recibo.notifications n SET status = 'discarded', next_attempt_at = NULL WHERE n.id = $1 "
+    "WITH moved AS (UPDATE recibo.notifications n SET status = 'discarded', next_attempt_at = NULL, lease_until = NULL, "
+    "leased_by = NULL WHERE n.id = $1 "
     "AND (n.status IN ('dead', 'held') OR (n.status = 'pending' AND (n.lease_until IS NULL OR n.lease_until < now()))) "
     "RETURNING n.id), noted AS (INSERT INTO recibo.notification_actions (action, notification, kind, actor, reason, at) "
     "SELECT $2, moved.id, 'discard', $3, $4, now() FROM moved) SELECT count(*) FROM moved",
@@ -111,10 +115,13 @@ const statement discard_one{
 // A second statement, so that it sees the first.
 const statement free_behind{
     "free_behind_notification",
-    "UPDATE recibo.notifications n SET status = 'pending' FROM recibo.notifications d WHERE d.id = $1 AND d.status = 'discarded' "
-    "AND n.operation = d.operation AND n.destination = d.destination AND n.status = 'held' AND n.sequence > d.sequence "
-    "AND NOT EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = n.operation AND e.destination = n.destination "
-    "AND e.sequence < n.sequence AND e.status = 'dead')",
+    "UPDATE recibo.notifications n SET status = 'pending' FROM (SELECT x.operation, x.sequence, x.destination FROM "
+    "recibo.notifications d JOIN recibo.notifications x ON x.operation = d.operation AND x.destination = d.destination "
+    "WHERE d.id = $1 AND d.status = 'discarded' AND x.status = 'held' AND x.sequence > d.sequence "
+    "AND NOT EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = x.operation AND e.destination = x.destination "
+    "AND e.sequence < x.sequence AND e.status = 'dead') ORDER BY x.operation, x.sequence FOR UPDATE OF x) behind "
+    "WHERE n.operation = behind.operation AND n.sequence = behind.sequence AND n.destination = behind.destination "
+    "AND n.status = 'held'",
     {oid::uuid}};
 
 const statement select_destinations{
@@ -143,7 +150,7 @@ parameters with_filter(const outbox_filter& f) {
 outbox_view read_outbox_view(const rows& from, int row) {
   outbox_view v;
   v.id = from.id<notification_id>(row, 0);
-  v.request_id = from.string(row, 1);
+  v.request_id = from.text_or_null(row, 1);
   v.destination = from.string(row, 2);
   v.type = from.string(row, 3);
   v.status = from.string(row, 4);
@@ -155,6 +162,7 @@ outbox_view read_outbox_view(const rows& from, int row) {
   v.dead_at = from.time_or_null(row, 10);
   v.reason = from.text_or_null(row, 11);
   v.reason_class = from.text_or_null(row, 12);
+  v.provider = from.text_or_null(row, 13);
   return v;
 }
 
@@ -168,7 +176,8 @@ const statement& outbox_list_statement(const std::optional<std::string>& status)
 
 // The count in the first statement's one row.
 awaitable<result<std::int64_t>> run_counted(postgres::pool& pool, pipeline work, deadline until) {
-  const auto done = co_await pool.run(work, until);
+  auto running = run_again(pool, work, until);
+  const auto done = co_await std::move(running);
   if (!done.ok()) co_return postgres::to_error(done);
   co_return done.answers.front().int8(0, 0);
 }

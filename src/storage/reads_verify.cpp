@@ -78,7 +78,7 @@ const statement facts_to_verify{
     "coalesce(rv.operation = a.operation AND (ra.action <> 'resolved' OR (rv.status = 'resolved' AND rv.resolved_at = ra.at "
     "AND rv.resolved_by = ra.actor AND rv.resolution = ra.resolution AND rv.reason IS NOT DISTINCT FROM ra.reason)), false), "
     "rp.failed_callback, rp.disposition, rp.key, rp.reason, rk.delivery, coalesce(rp.at = a.at AND rp.actor = a.actor AND "
-    "rp.delivery = a.delivery, false), rp.items, d.look_up "
+    "rp.delivery = a.delivery, false), rp.items, d.look_up, w.item_states "
     "FROM recibo.audit a "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE a.kind IN ('delivery', 'replay') AND x.id = a.delivery LIMIT 1) "
     "d ON true "
@@ -273,6 +273,7 @@ verify_fact fact_to_verify(const rows& from, int row) {
     w.actor = from.string(row, 56);
     w.reason = from.string(row, 57);
     w.at = from.time(row, 58);
+    w.item_states = text_at(from, row, 79);
   }
   f.delivery_items = text_at(from, row, 59);
   f.review = id_or_null<review_id>(from, row, 60);

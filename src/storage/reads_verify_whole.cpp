@@ -33,7 +33,11 @@ const statement orphan_keys = whole_statement("keys", orphans("idempotency_keys"
 const statement orphan_client_keys =
     whole_statement("client_keys", orphans("client_keys", "%s Idempotency-Keys without their operation"));
 const statement orphan_notifications =
-    whole_statement("notifications", orphans("notifications", "%s outbox rows without their operation"));
+    whole_statement("notifications",
+                    "SELECT NULL::text AS request_id, n.operation, format('%s outbox rows without their operation', count(*)) AS "
+                    "what FROM recibo.notifications n LEFT JOIN recibo.operations o ON o.id = n.operation LEFT JOIN "
+                    "recibo.provider_events e ON e.key = n.operation AND e.sequence = n.sequence AND e.type = n.type "
+                    "WHERE o.id IS NULL AND e.key IS NULL GROUP BY n.operation");
 const statement orphan_transitions =
     whole_statement("transitions", orphans("transitions", "%s transitions without their operation"));
 const statement orphan_audit = whole_statement("audit", orphans("audit", "%s audit rows without their operation"));
@@ -132,8 +136,8 @@ const statement closed_failed =
                     "WHERE d.operation IS NULL AND d.disposition IN ('unmapped', 'unprocessable') "
                     "AND d.received_at > (SELECT m.applied_at FROM recibo.schema_migrations m WHERE m.name LIKE '%replays%') "
                     "AND NOT EXISTS (SELECT FROM recibo.failed_callbacks f WHERE f.delivery = d.id) "
-                    "AND NOT EXISTS (SELECT FROM recibo.replays y WHERE y.delivery = d.id AND (y.closes OR y.action = "
-                    "'replayed')) "
+                    "AND NOT EXISTS (SELECT FROM recibo.replays y WHERE y.delivery = d.id AND (y.closes OR y.action "
+                    "IN ('replayed', 'resent'))) "
                     "UNION ALL "
                     "SELECT f.request_id, NULL, format('failed callback %s waits although it is on record as done', f.id) "
                     "FROM recibo.failed_callbacks f JOIN recibo.replays y ON y.failed_callback = f.id AND y.closes "
@@ -196,13 +200,14 @@ const statement access_deliveries = whole_statement(
 const statement stuck_leases = whole_statement(
     "leases",
     "SELECT o.request_id, n.operation, format('notification %s to %s is leased beyond its time', n.id, n.destination) AS what "
-    "FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation "
+    "FROM recibo.notifications n LEFT JOIN recibo.operations o ON o.id = n.operation "
     "WHERE n.lease_until IS NOT NULL AND n.status = 'pending' AND n.lease_until < now() - $3 * interval '1 second'");
 
 const statement half_leases = whole_statement(
     "half_leases",
     "SELECT o.request_id, n.operation, format('notification %s to %s is half leased', n.id, n.destination) AS what "
-    "FROM recibo.notifications n JOIN recibo.operations o ON o.id = n.operation WHERE (n.lease_until IS NULL) <> (n.leased_by IS "
+    "FROM recibo.notifications n LEFT JOIN recibo.operations o ON o.id = n.operation WHERE (n.lease_until IS NULL) <> "
+    "(n.leased_by IS "
     "NULL)");
 
 const statement unclaimed_deliveries = whole_statement(

@@ -16,12 +16,15 @@ using postgres::statement;
 const statement insert_replays{
     "insert_replays",
     "INSERT INTO recibo.replays (id, failed_callback, provider, delivery, action, at, actor, reason, disposition, closes, "
-    "operation, sequence, key, items) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+    "operation, sequence, key, items, resent_as) "
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
     {oid::uuid_array, oid::uuid_array, oid::text_array, oid::uuid_array, oid::text_array, oid::timestamptz_array, oid::text_array,
-     oid::text_array, oid::text_array, oid::boolean_array, oid::uuid_array, oid::int4_array, oid::bytea_array, oid::text_array}};
+     oid::text_array, oid::text_array, oid::boolean_array, oid::uuid_array, oid::int4_array, oid::bytea_array, oid::text_array,
+     oid::uuid_array}};
 
 const statement delete_failed{"delete_failed",
-                              "WITH gone AS (DELETE FROM recibo.failed_callbacks f WHERE f.id = ANY($1) RETURNING 1) "
+                              "WITH signed AS (DELETE FROM recibo.signed_contents WHERE owner = ANY($1)), "
+                              "gone AS (DELETE FROM recibo.failed_callbacks f WHERE f.id = ANY($1) RETURNING 1) "
                               "SELECT recibo.expect_rows(count(*), cardinality($1)) FROM gone",
                               {oid::uuid_array}};
 
@@ -33,20 +36,30 @@ const statement try_failed{
     "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
     {oid::uuid_array, oid::timestamptz_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array}};
 
+const statement relist_failed{
+    "relist_failed",
+    "WITH changed AS (UPDATE recibo.failed_callbacks f SET left_out = u.left_out FROM unnest($1, $2) AS u(id, left_out) "
+    "WHERE f.id = u.id RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
+    {oid::uuid_array, oid::text_array}};
+
 const statement close_resent{
     "close_resent",
-    "WITH gone AS (DELETE FROM recibo.failed_callbacks f USING unnest($1, $2, $3, $4, $5, $6) AS w(id, provider, body_digest, "
-    "resent_as, at, repeats) WHERE f.provider = w.provider AND f.body_digest = w.body_digest "
-    "AND NOT (w.repeats AND starts_with(f.reason, 'item_')) AND coalesce(f.left_out, '') NOT LIKE '%\"items\"%' "
-    "RETURNING w.id AS row, f.id, f.provider, f.delivery, w.resent_as, w.at) "
+    "WITH gone AS (DELETE FROM recibo.failed_callbacks f USING unnest($1, $2, $3, $4, $5, $6, $7) AS w(id, provider, "
+    "body_digest, key_beside, resent_as, at, repeats) WHERE f.provider = w.provider AND f.body_digest = w.body_digest "
+    "AND (f.key_beside = w.key_beside OR f.key_beside = '' OR w.key_beside = '') "
+    "AND NOT (w.repeats AND (starts_with(f.reason, 'item_') OR coalesce(f.left_out, '') LIKE '%\"items\"%')) "
+    "RETURNING w.id AS row, f.id, f.provider, f.delivery, w.resent_as, w.at), "
+    "signed AS (DELETE FROM recibo.signed_contents s USING gone g WHERE s.owner = g.id) "
     "INSERT INTO recibo.replays (id, failed_callback, provider, delivery, action, at, actor, closes, resent_as) "
     "SELECT g.row, g.id, g.provider, g.delivery, 'resent', g.at, g.provider, true, g.resent_as FROM gone g",
-    {oid::uuid_array, oid::text_array, oid::bytea_array, oid::uuid_array, oid::timestamptz_array, oid::boolean_array}};
+    {oid::uuid_array, oid::text_array, oid::bytea_array, oid::bytea_array, oid::uuid_array, oid::timestamptz_array,
+     oid::boolean_array}};
 
 const statement select_material{
     "read_failed_material",
     "SELECT f.id, f.provider, f.delivery, d.received_at, d.secret, d.peer, d.trace_id, p.content_type, p.body, f.head, "
-    "f.signed_digest, f.body_digest, f.reason, f.left_out, coalesce(d.payload, f.delivery) FROM recibo.failed_callbacks f "
+    "f.signed_digest, f.body_digest, f.reason, f.left_out, coalesce(d.payload, f.delivery), f.key_beside FROM "
+    "recibo.failed_callbacks f "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = f.delivery LIMIT 1) d ON true "
     "LEFT JOIN LATERAL (SELECT * FROM recibo.payloads x WHERE x.id = coalesce(d.payload, f.delivery) LIMIT 1) p ON true WHERE "
     "f.id = $1",
@@ -97,6 +110,7 @@ void new_replays::add(const replay_row& r) {
   add_number_or_null(rows.next(), r.sequence);
   add_text_or_null(rows.next(), r.key);
   add_text_or_null(rows.next(), r.items);
+  add_id_or_null(rows.next(), r.resent_as);
 }
 
 closed_failed::closed_failed() : rows(delete_failed) {}
@@ -113,13 +127,19 @@ void tried_failed::add(failed_callback_id id, sys_micros at, std::string_view di
   add_text_or_null(rows.next(), left_out);
 }
 
+relisted_failed::relisted_failed() : rows(relist_failed) {}
+void relisted_failed::add(failed_callback_id id, std::string_view left_out) {
+  rows.next().add(id.binary());
+  add_text_or_null(rows.next(), left_out);
+}
+
 resent_failed::resent_failed() : rows(close_resent) {}
-void resent_failed::add(std::string_view provider, const sha256_digest& body_digest, delivery_id resent_as, sys_micros at,
-                        bool repeats) {
+void resent_failed::add(const failed_name& which, delivery_id resent_as, sys_micros at, bool repeats) {
   const auto id = make_id<replay_id>(at);
   rows.next().add(id.binary());
-  rows.next().add(provider);
-  rows.next().add(binary(body_digest));
+  rows.next().add(which.provider);
+  rows.next().add(binary(which.body_digest));
+  rows.next().add(which.key_beside);
   rows.next().add(resent_as.binary());
   rows.next().add_time(at);
   rows.next().add_bool(repeats);
@@ -148,6 +168,7 @@ awaitable<result<std::optional<failed_material>>> read_failed_material(postgres:
   out.reason = found->string(0, 12);
   out.left_out = found->text_or_null(0, 13).value_or("");
   out.payload = found->id<delivery_id>(0, 14);
+  out.key_beside = found->string(0, 15);
   co_return std::optional<failed_material>(std::move(out));
 }
 

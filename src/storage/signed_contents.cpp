@@ -54,5 +54,8 @@ void new_signed_contents::add(operation_id operation, const sha256_digest& diges
 void new_signed_contents::add(delivery_id parked, const sha256_digest& digest, std::string_view key, sys_micros at) {
   add_row(rows, parked.binary(), digest, key, at);
 }
+void new_signed_contents::add(failed_callback_id failed, const sha256_digest& digest, std::string_view key, sys_micros at) {
+  add_row(rows, failed.binary(), digest, key, at);
+}
 
 }  // namespace recibo::storage

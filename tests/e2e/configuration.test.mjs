@@ -56,6 +56,13 @@ test('check names every problem with file, line and column', async () => {
   assert.equal(serve.code, 2);
 });
 
+test('a port that is taken is named, and the service does not start', async () => {
+  recibo.write(changed((config) => { config.listen.api = { address: '127.0.0.1', port: recibo.service.api }; config.listen.callbacks.port = 0; }), other);
+  const serve = await recibo.run(['serve', '--config', other], { timeout: 10_000 });
+  assert.equal(serve.code, 2, output(serve));
+  assert.match(output(serve), new RegExp(`listen\\.api, 127\\.0\\.0\\.1 port ${recibo.service.api}: Address already in use`));
+});
+
 test('S18 a provider without a secret, or with an empty one, is refused with its place', async () => {
   const cases = {
     'an empty secret': (config) => { config.providers.p1.verify.secrets = ['']; },

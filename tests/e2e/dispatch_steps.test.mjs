@@ -133,6 +133,34 @@ test('killed at each step: claimed, sent, answered, recorded', { timeout: 120_00
   }
 });
 
+test('a claim whose answer was lost runs out, however busy its destination is', { timeout: 60_000 }, async () => {
+  // Each takes a while, so that there is always something in hand.
+  ledger.answer = () => ({ status: 204, after: 1_000 });
+  let busy = true;
+  const load = (async () => {
+    while (busy) {
+      await recibo.accepted(freshId());
+      await sleep(200);
+    }
+  })();
+  try {
+    const dispatcher = await until('something is in hand', async () => (await recibo.sql("SELECT leased_by FROM recibo.notifications WHERE destination = 'ledger' AND leased_by IS NOT NULL LIMIT 1"))[0]?.leased_by);
+    const id = freshId();
+    await recibo.accepted(id);
+    await settled(id, 'ledger');
+    // As it would stand if the session had been cut between the commit of the claim and its answer.
+    await recibo.sql(`UPDATE recibo.notifications SET status = 'pending', delivered_at = NULL, attempts = attempts + 1, leased_by = $2, lease_until = now() + interval '4 seconds'
+      WHERE destination = 'ledger' AND operation = (SELECT o.id FROM recibo.operations o WHERE o.request_id = $1)`, [id, dispatcher]);
+    await told(ledger, id, 2);
+    assert.equal(oneEvent(id, 'operation.accepted'), 2);
+    await settled(id, 'ledger');
+  } finally {
+    busy = false;
+    await load;
+    ledger.answer = () => 204;
+  }
+});
+
 test('S38: a row with a lower ID is committed later: none is skipped, and each operation keeps its order', { timeout: 60_000 }, async () => {
   ledger.answer = () => 204;
   await recibo.api('POST', '/v1/destinations/ledger/pause', { body: { reason: 'for a moment' } });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sleep, until } from '../support/cleanup.mjs';
 import { freshId } from '../support/random.mjs';
+import { hmac } from '../support/sign.mjs';
 import { Stage, callbackBody, isSendAgain } from '../support/recibo.mjs';
 
 const stage = await Stage.begin({
@@ -11,7 +12,14 @@ const stage = await Stage.begin({
     p1.extract.reference = '/reference';
     // The event in a header and the key in the query: what a replay needs beside the body.
     config.providers.p2.extract = { ...config.providers.p2.extract, event: { header: 'X-Event', unsigned: 'accept' }, idempotency_key: { query: 'delivery', unsigned: 'accept' } };
-    config.providers = { p1, p2: config.providers.p2, desk, strict };
+    // The key in a signed header: two callbacks may have the same body.
+    config.providers.headed = {
+      ...p1,
+      verify: { scheme: 'hmac', algorithm: 'sha256', signature: { header: 'X-Signature', encoding: 'hex' }, content: [{ header: 'X-Delivery' }, { lit: '.' }, { body: true }], secrets: ['test-secret-headed'] },
+      extract: { ...p1.extract, idempotency_key: { header: 'X-Delivery' } },
+      idempotency: { keep: '1h' },
+    };
+    config.providers = { p1, p2: config.providers.p2, desk, strict, headed: config.providers.headed };
     return config;
   },
 });
@@ -120,6 +128,39 @@ test('a resend that is understood closes the failed callback, and a replay then 
   const [row] = await recibo.sql('SELECT action, actor, closes FROM recibo.replays WHERE failed_callback = $1', [failed.failed_callback_id]);
   assert.deepEqual(row, { action: 'resent', actor: 'p1', closes: true });
   await recibo.expectCounts(id, 1, 1, 0);
+});
+
+test('two callbacks with the same body and different signed keys are two, also while they cannot be understood', async () => {
+  const id = freshId();
+  await recibo.accepted(id, { provider: 'headed' });
+  const word = `twice-${id}`;
+  const body = callbackBody(id, 'e1', word);
+  const sendAs = (key, text = body) =>
+    recibo.raw({ target: '/callbacks/headed', headers: [['Content-Type', 'application/json'], ['X-Delivery', key], ['X-Signature', hmac('sha256', 'test-secret-headed', [`${key}.`, text], 'hex')]], body: text });
+  const deliveries = [];
+  for (const key of ['d-1', 'd-2', 'd-3', 'd-4']) {
+    const answer = await sendAs(key);
+    assert.deepEqual([answer.status, answer.json.disposition], [202, 'unmapped'], answer.text);
+    deliveries.push(answer.json.delivery_id);
+    assert.equal((await sendAs(key)).json.delivery_id, answer.json.delivery_id, 'the same again is the same');
+  }
+  assert.equal(new Set(deliveries).size, 4);
+  // What is no JSON at all has its key all the same.
+  for (const key of ['j-1', 'j-2']) assert.equal((await sendAs(key, '{')).status, 422);
+  const failed = (await recibo.list('/v1/failed-callbacks?provider=headed')).filter((f) => f.request_id === id);
+  failed.sort((a, b) => deliveries.indexOf(a.delivery_id) - deliveries.indexOf(b.delivery_id));
+  assert.deepEqual(failed.map((f) => f.count), [2, 2, 2, 2]);
+  assert.equal((await recibo.list('/v1/failed-callbacks?provider=headed')).length, 6);
+  await map(word, 'progress', 'headed');
+  const words = [];
+  for (const one of failed.slice(0, 3)) words.push((await replay(one.failed_callback_id)).json.disposition);
+  assert.deepEqual(words, ['applied', 'redundant', 'redundant']);
+  assert.equal((await sendAs('d-4')).json.disposition, 'redundant', 'a resend closes its own');
+  for (const key of ['d-1', 'd-2', 'd-3', 'd-4']) assert.deepEqual([(await sendAs(key)).replayed], [true], key);
+  const keys = await recibo.sql('SELECT count(*)::int AS n FROM recibo.idempotency_keys k JOIN recibo.operations o ON o.id = k.operation WHERE o.request_id = $1', [id]);
+  assert.equal(keys[0].n, 4, 'each has claimed its own key');
+  assert.deepEqual((await recibo.list('/v1/failed-callbacks?provider=headed')).filter((f) => f.request_id === id), []);
+  for (const one of await recibo.list('/v1/failed-callbacks?provider=headed')) assert.equal((await discard(one.failed_callback_id)).status, 200);
 });
 
 test('a resend that is parked closes it too', async () => {

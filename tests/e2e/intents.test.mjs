@@ -38,7 +38,11 @@ for (const [registered, amount, fine] of [
     await recibo.accepted(id, { amount: registered });
     const answer = await send('p1', said(id, amount));
     assert.deepEqual(look(answer), [200, fine ? 'applied' : 'review', false], answer.text);
-    if (!fine) assert.equal((await reviews(id))[0].kind, 'amount_mismatch');
+    if (!fine) {
+      const [review] = await reviews(id);
+      assert.deepEqual([review.kind, review.detail.endsWith(`${registered} EUR was registered`)], ['amount_mismatch', true], review.detail);
+      assert.match(review.detail, /in state 'accepted': -?[0-9.]+ EUR came, /, 'both amounts, for who decides');
+    }
     assert.equal((await recibo.get(id)).amount, registered, 'what was registered is shown digit for digit');
   });
 }

@@ -46,6 +46,7 @@ const stage = await Stage.begin({
       extract: { ...own, items: { ...items, occurred_at: '/at', sequence: '/seq', result: { score: '/score' } } },
     };
     config.providers.ordered = { ...config.providers.batch, order: 'sequence' };
+    config.providers.brief = { ...config.providers.batch, idempotency: { keep: '1h' } };
     // A body about one item.
     config.providers.single = { ...p1, extract: { ...p1.extract, items: { item_id: '/item_id', event: '/status' } } };
     // Items that can be moved again and again, so that a second effect would show.
@@ -231,6 +232,24 @@ test('a replay decides what was left out, in as many steps as it takes, and noth
   assert.equal((await send('batch', body)).text, first.text, 'the answer stays what it was');
   const given = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/discard`, { token: 'ops', body: { reason: 'names no item' } });
   assert.equal(given.status, 200, given.text);
+});
+
+test('the same bytes after their key was swept, understood whole, leave nothing of a failed callback', async () => {
+  const id = freshId();
+  await withItems(id, 'brief', ['a', 'b']);
+  const body = say(id, '1', [{ id: 'a', status: 'succeeded' }, { id: 'b', status: 'swept' }]);
+  assert.equal((await send('brief', body)).json.disposition, 'partial');
+  await map({ swept: 'fail' }, 'brief');
+  assert.equal((await send('brief', body)).replayed, true);
+  assert.ok(await failedOf(id), 'as long as its key is used, a resend moves nothing');
+  await recibo.sql("UPDATE recibo.idempotency_keys SET expires_at = now() - interval '1 second' WHERE operation = (SELECT id FROM recibo.operations WHERE request_id = $1)", [id]);
+  await until('the key is swept', async () => {
+    const [{ n }] = await recibo.sql('SELECT count(*)::int AS n FROM recibo.idempotency_keys k JOIN recibo.operations o ON o.id = k.operation WHERE o.request_id = $1', [id]);
+    return n === 0;
+  }, { timeout: 30_000, interval: 200 });
+  const again = await send('brief', body);
+  assert.deepEqual(told(again), [['a', 'redundant', 'completed'], ['b', 'applied', 'failed']], again.text);
+  assert.equal(await failedOf(id), undefined);
 });
 
 test('five replays at once decide each element once, whatever was understood before', async () => {

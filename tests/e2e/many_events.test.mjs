@@ -218,6 +218,16 @@ test('a key outside the list names each event by its place', async () => {
   await recibo.expectCounts(id, 2, 2, 0);
 });
 
+async function map(name, words) {
+  recibo.config.providers[name].events = { processing: 'progress', succeeded: 'complete', failed: 'fail', ...words };
+  recibo.write();
+  const answer = await recibo.api('POST', '/v1/config/reload', { token: 'root' });
+  assert.equal(answer.status, 200, answer.text);
+}
+const replay = (failed, more = {}) => recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended', ...more } });
+const failedOf = async (name) => recibo.list(`/v1/failed-callbacks?provider=${name}`);
+const itemsOf = async (id) => Object.fromEntries((await recibo.get(id)).items.map((i) => [i.item_id, i.state]));
+
 test('an event of the list speaks of items', async () => {
   const ids = [freshId(), freshId()];
   for (const id of ids) await recibo.accepted(id, { provider: 'batches', items: [{ item_id: 'a' }, { item_id: 'b' }] });
@@ -227,6 +237,95 @@ test('an event of the list speaks of items', async () => {
   assert.equal(answer.json.disposition, 'partial');
   const again = await send('batches', text);
   assert.deepEqual([again.replayed, again.text], [true, answer.text]);
+  const [failed] = await failedOf('batches');
+  assert.equal((await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/discard`, { token: 'ops', body: { reason: 'no such word' } })).status, 200);
+});
+
+test('items that events of one request left out are replayed, event by event', async () => {
+  const ids = [freshId(), freshId(), freshId()];
+  const withItems = (id) => recibo.accepted(id, { provider: 'batches', items: [{ item_id: 'a' }, { item_id: 'b' }] });
+  await withItems(ids[0]);
+  await withItems(ids[1]);
+  const results = (...words) => ({ results: words.map((status, i) => ({ id: 'ab'[i], status })) });
+  // The first is known and understood in part, the second not at all, the third waits for its operation.
+  const text = body(
+    event(ids[0], '1', 'processing', results('succeeded', 'odd')),
+    event(ids[1], '1', 'strange', results('succeeded', 'odd')),
+    event(ids[2], '1', 'processing', results('odd', 'failed')),
+  );
+  const first = await send('batches', text);
+  assert.deepEqual(first.json.events.map((e) => e.disposition), ['partial', 'unmapped', 'parked'], first.text);
+  await withItems(ids[2]);
+  await until('what waited is applied', async () => (await itemsOf(ids[2])).b === 'failed', { timeout: 30_000 });
+  const [failed, ...others] = await failedOf('batches');
+  assert.deepEqual([others.length, failed.count], [0, 1], 'the request is kept and counted once');
+  // First the word of the items, then that of the event.
+  await map('batches', { odd: 'complete' });
+  const asked = await replay(failed, { dry_run: true });
+  assert.deepEqual([asked.status, asked.json.events.map((e) => e.disposition)], [200, ['applied', 'unmapped', 'applied']], asked.text);
+  const half = await replay(failed);
+  assert.deepEqual([half.json.closed, half.json.events.map((e) => [e.request_id, e.disposition])], [false, [[ids[0], 'applied'], [ids[1], 'unmapped'], [ids[2], 'applied']]], half.text);
+  assert.deepEqual([await itemsOf(ids[0]), await itemsOf(ids[2])], [{ a: 'completed', b: 'completed' }, { a: 'completed', b: 'failed' }]);
+  await map('batches', { odd: 'complete', strange: 'progress' });
+  const done = await Promise.all([1, 2, 3].map(() => replay(failed)));
+  for (const answer of done) assert.equal(answer.status, 200, answer.text);
+  assert.deepEqual(await itemsOf(ids[1]), { a: 'completed', b: 'completed' });
+  assert.deepEqual(await failedOf('batches'), []);
+  await map('batches', {});
+});
+
+test('two events of one request that waited leave their items to one failed callback', async () => {
+  const ids = [freshId(), freshId()];
+  const odd = { results: [{ id: 'a', status: 'odd' }, { id: 'b', status: 'succeeded' }] };
+  assert.equal((await send('batches', body(...ids.map((id) => event(id, '1', 'processing', odd))))).json.disposition, 'parked');
+  for (const id of ids) await recibo.accepted(id, { provider: 'batches', items: [{ item_id: 'a' }, { item_id: 'b' }] });
+  for (const id of ids) await until('it is applied', async () => (await itemsOf(id)).b === 'completed', { timeout: 30_000 });
+  const [failed, ...others] = await failedOf('batches');
+  assert.equal(others.length, 0);
+  await map('batches', { odd: 'fail' });
+  const done = await replay(failed);
+  assert.deepEqual([done.json.closed, done.json.events.map((e) => [e.request_id, e.disposition])], [true, ids.map((id) => [id, 'applied'])], done.text);
+  for (const id of ids) assert.deepEqual(await itemsOf(id), { a: 'failed', b: 'completed' });
+  await map('batches', {});
+});
+
+test('a request that is understood in part when it comes again leaves the rest, items too, to the replay', async () => {
+  const ids = [freshId(), freshId(), freshId()];
+  for (const id of ids) await recibo.accepted(id, { provider: 'batches', items: [{ item_id: 'a' }, { item_id: 'b' }] });
+  const text = body(
+    event(ids[0], '1', 'later', { results: [{ id: 'a', status: 'succeeded' }, { id: 'b', status: 'odd' }] }),
+    event(ids[1], '1', 'later', { results: [{ id: 'a', status: 'succeeded' }] }),
+    event(ids[2], '1', 'last'),
+  );
+  assert.equal((await send('batches', text)).json.disposition, 'unmapped');
+  await map('batches', { later: 'progress' });
+  const again = await send('batches', text);
+  assert.deepEqual(again.json.events.map((e) => e.disposition), ['partial', 'applied', 'unmapped'], again.text);
+  const [failed, ...others] = await failedOf('batches');
+  assert.equal(others.length, 0);
+  await map('batches', { later: 'progress', odd: 'fail', last: 'complete' });
+  const done = await replay(failed);
+  assert.deepEqual([done.json.closed, done.json.events.map((e) => [e.request_id, e.disposition])], [true, [[ids[0], 'applied'], [ids[2], 'applied']]], done.text);
+  assert.deepEqual([await itemsOf(ids[0]), await itemsOf(ids[1])], [{ a: 'completed', b: 'failed' }, { a: 'completed', b: 'accepted' }]);
+  await map('batches', {});
+});
+
+test('a resend of which one event finds no operation leaves that event to the replay', async () => {
+  const ids = [freshId(), freshId()];
+  await accepted('strictly', ids[0]);
+  const text = body(event(ids[0], '1', 'dawned'), event(ids[1], '1', 'dawned'));
+  assert.equal((await send('strictly', text)).json.disposition, 'unmapped');
+  await map('strictly', { dawned: 'complete' });
+  const again = await send('strictly', text);
+  assert.deepEqual(again.json.events.map((e) => e.disposition), ['applied', 'unknown_operation'], again.text);
+  const [failed] = await failedOf('strictly');
+  assert.ok(failed, 'one of its events is still to be decided');
+  assert.deepEqual((await replay(failed)).json.disposition, 'unknown_operation');
+  await accepted('strictly', ids[1]);
+  const done = await replay(failed);
+  assert.deepEqual([done.json.disposition, done.json.closed, (await recibo.get(ids[1])).state], ['applied', true, 'completed'], done.text);
+  for (const id of ids) await recibo.expectCounts(id, 1, 1, 0);
+  await map('strictly', {});
 });
 
 test('S07 in a list: one busy operation holds up its request and no other, and nothing of it is half done', async () => {

@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { sleep, until } from '../support/cleanup.mjs';
 import { Nats, hasNats } from '../support/nats.mjs';
+import { Operator } from '../support/nats_jwt.mjs';
 import { freshId } from '../support/random.mjs';
 import { Stage, callbackBody } from '../support/recibo.mjs';
 import { hmac } from '../support/sign.mjs';
@@ -197,6 +198,76 @@ test('TLS: the broker\'s certificate is verified, by the host\'s name and the au
   own.configure('');
   await own.restart();
   assert.equal((await own.messages('facts')).length, 1);
+  await own.stop();
+});
+
+test('what may not be published to one subject says nothing of another on the same connection', { timeout: 60_000 }, async () => {
+  const own = await Nats.start({ more: 'authorization { users: [{user: test, password: "test"}, {user: narrow, password: "pw", permissions: {publish: {deny: "mixed.p2"}}}] }', as: { user: 'test', pass: 'test' } });
+  await own.mute('mixed.p1');
+  const other = await stage.fresh({
+    configure: (config) => {
+      config.destinations = { mixed: { url: own.url, subject: 'mixed.{provider}', user: 'narrow', password: 'pw', ...local, timeout: '3s' } };
+      return config;
+    },
+  });
+  const [slow, forbidden] = [freshId(), freshId()];
+  await Promise.all([other.accepted(slow), other.accepted(forbidden, { provider: 'p2' })]);
+  const of = async (id) => (await other.list(`/v1/notifications?request_id=${id}`))[0];
+  await until('both were tried', async () => (await of(slow)).reason !== null && (await of(forbidden)).reason !== null, { timeout: 20_000 });
+  assert.equal((await of(slow)).reason, 'answer_unknown', 'nobody has answered, and nobody has forbidden it');
+  assert.deepEqual([(await of(forbidden)).reason, (await of(forbidden)).reason_class], ['unauthorized', 'ours']);
+  const { attempt_list: [attempt] } = (await other.api('GET', `/v1/notifications/${(await of(forbidden)).notification_id}`)).json;
+  assert.match(attempt.excerpt, /mixed\.p2/, 'the subject is named');
+  await other.close();
+  await own.stop();
+});
+
+test('a JWT and its key: an operator\'s user is let in, an expired one pauses it, and a wrong pair is no configuration', { timeout: 60_000 }, async () => {
+  const operator = new Operator();
+  const test = operator.user();
+  const own = await Nats.start({ more: operator.lines, as: test.as });
+  await own.stream('facts', ['jwt.>']);
+  const mine = operator.user();
+  const file = join(own.folder, 'recibo.creds');
+  writeFileSync(file, mine.file);
+  const old = operator.user({ expires: Math.floor(Date.now() / 1_000) - 60 });
+  process.env.OLD_CREDS = old.file.trim();
+  const configure = (config) => {
+    config.destinations = {
+      good: { url: own.url, subject: 'jwt.{type}', credentials: { file }, ...local },
+      old: { url: own.url, subject: 'jwt.{type}', credentials: '${OLD_CREDS}', ...local },
+    };
+    return config;
+  };
+  const other = await stage.fresh({ configure });
+  const id = freshId();
+  await other.accepted(id);
+  const rows = () => other.list(`/v1/notifications?request_id=${id}`);
+  await until('one is told, the other tried', async () => (await rows()).every((n) => n.status === 'delivered' || n.reason !== null), { timeout: 20_000 });
+  assert.deepEqual((await rows()).map((n) => [n.destination, n.status, n.reason]).sort(), [['good', 'delivered', null], ['old', 'pending', 'unauthorized']]);
+  assert.deepEqual((await own.messages('facts')).map((m) => m.subject), ['jwt.operation.accepted']);
+  const shown = (await other.api('GET', '/v1/config', { token: 'root' })).text;
+  assert.deepEqual(other.logComplaints([mine.jwt, mine.seed, old.jwt, old.seed]), []);
+  assert.ok(!shown.includes(mine.seed) && !shown.includes(mine.jwt) && !shown.includes(old.jwt));
+
+  const good = await other.run(['check']);
+  assert.equal(good.code, 0, good.stdout);
+  assert.match(good.stdout + good.stderr, /the JWT has expired/);
+  for (const [what, text, why] of [
+    ['another key', mine.file.replace(mine.seed, test.seed), /the seed is not that of the key which the JWT names/],
+    ['a letter changed', mine.file.replace(mine.seed, `${mine.seed.slice(0, 20)}${mine.seed[20] === 'A' ? 'B' : 'A'}${mine.seed.slice(21)}`), /the seed is not that of a user's key/],
+    ['an account\'s seed', mine.file.replace(mine.seed, operator.account.seed), /the seed is not that of a user's key/],
+    ['no seed', mine.file.slice(0, mine.file.indexOf('*****')).trim(), /a block USER NKEY SEED/],
+    ['no JWT in it', mine.file.replace(mine.jwt, 'a.b.c'), /the JWT is none/],
+  ]) {
+    writeFileSync(file, text);
+    const bad = await other.run(['check']);
+    assert.equal(bad.code, 2, what);
+    assert.match(bad.stdout, why, what);
+    assert.ok(!bad.stdout.includes(mine.seed) && !bad.stdout.includes(mine.jwt), 'no part of it is shown');
+  }
+  writeFileSync(file, mine.file);
+  await other.close();
   await own.stop();
 });
 

@@ -189,6 +189,64 @@ for (const registered of [true, false]) {
   });
 }
 
+// The map learns a word, or forgets it.
+async function map(name, words) {
+  recibo.config.providers[name].events = words;
+  recibo.write();
+  const answer = await recibo.api('POST', '/v1/config/reload', { token: 'root' });
+  assert.equal(answer.status, 200, answer.text);
+}
+const known = { on: 'switch_on', off: 'switch_off', scrapped: 'scrap' };
+
+for (const way of ['a replay', 'a resend', 'a replay that waits', 'a resend that waits']) {
+  test(`what failed twice, signed anew, is one callback after ${way}`, async () => {
+    const id = freshId();
+    const register = () => recibo.accepted(id, { provider: 'lamp', amount: undefined, currency: undefined });
+    if (!way.endsWith('waits')) await register();
+    const word = `glow-${id}`;
+    const body = say(id, word);
+    const [first, second, third] = [30, 20, 10].map((ago) => signed('lamp', body, String(nowSeconds() - ago)));
+    // The second and third at once: they meet in one transaction, or wait for each other.
+    assert.equal((await first('d-1')).json.disposition, 'unmapped');
+    for (const answer of await Promise.all([second('d-1'), third('d-1'), second('d-1')])) assert.equal(answer.json.disposition, 'unmapped');
+    const [failed] = (await recibo.list('/v1/failed-callbacks?provider=lamp')).filter((f) => f.request_id === id);
+    assert.equal(failed.count, 4, 'kept once');
+    await map('lamp', { ...known, [word]: 'switch_on' });
+    if (way.startsWith('a replay')) {
+      const done = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/replay`, { token: 'ops', body: { reason: 'mended' } });
+      assert.deepEqual([done.status, done.json.closed], [200, true], done.text);
+    } else {
+      assert.ok((await second('d-1')).status < 300);
+    }
+    if (way.endsWith('waits')) {
+      assert.deepEqual(look(await third('d-7')), [202, 'parked', true], 'nor does it wait twice');
+      await register();
+    }
+    assert.equal(await state(id), 'on');
+    assert.deepEqual(look(await signed('lamp', say(id, 'off'))('d-2')), [200, 'applied', false]);
+    for (const [i, again] of [first, second, third].entries()) {
+      for (const key of [`d-${i + 10}`, 'd-2', `d-${i + 10}`]) assert.deepEqual(look(await again(key)), [200, 'applied', true], `${i} ${key}`);
+    }
+    assert.equal(await state(id), 'off', 'the light stays off');
+    await recibo.expectCounts(id, 2, 2, 0);
+    const [{ n }] = await recibo.sql('SELECT count(*)::int AS n FROM recibo.signed_contents WHERE owner = $1', [failed.failed_callback_id]);
+    assert.equal(n, 0, 'what is done keeps nothing');
+    await map('lamp', known);
+  });
+}
+
+test('what failed and was given up leaves nothing behind', async () => {
+  const id = freshId();
+  const body = say(id, `lost-${id}`);
+  for (const ago of [30, 20]) assert.equal((await signed('lamp', body, String(nowSeconds() - ago))('d-1')).json.disposition, 'unmapped');
+  const [failed] = (await recibo.list('/v1/failed-callbacks?provider=lamp')).filter((f) => f.request_id === id);
+  const kept = () => recibo.sql('SELECT count(*)::int AS n FROM recibo.signed_contents WHERE owner = $1', [failed.failed_callback_id]);
+  assert.equal((await kept())[0].n, 1);
+  const given = await recibo.api('POST', `/v1/failed-callbacks/${failed.failed_callback_id}/discard`, { token: 'ops', body: { reason: 'theirs' } });
+  assert.equal(given.status, 200, given.text);
+  assert.equal((await kept())[0].n, 0);
+});
+
 test('the signed half of a key still tells callbacks apart', async () => {
   const id = freshId();
   await recibo.accepted(id, { provider: 'halves', amount: undefined, currency: undefined });

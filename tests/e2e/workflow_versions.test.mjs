@@ -5,7 +5,13 @@ import { test } from 'node:test';
 import { freshId } from '../support/random.mjs';
 import { Stage, callbackBody } from '../support/recibo.mjs';
 
-const stage = await Stage.begin();
+const stage = await Stage.begin({
+  configure(config) {
+    const { p1 } = config.providers;
+    config.providers.parts = { ...p1, extract: { ...p1.extract, items: { each: '/results', item_id: '/id', event: '/status' } } };
+    return config;
+  },
+});
 const { recibo } = stage;
 const look = (answer) => [answer.status, answer.json?.disposition ?? answer.json?.code];
 
@@ -86,11 +92,39 @@ test('a migrated operation goes on under the new table, and its history is judge
   assert.equal((await recibo.audit()).code, 0, 'what has ended stays where it ended');
 });
 
+test('items go on in states of other names, and what came before is judged by the old ones', async () => {
+  const id = freshId();
+  await recibo.accepted(id, { provider: 'parts', items: ['a', 'b', 'c'].map((item_id) => ({ item_id })) });
+  const tell = (key, ...results) => recibo.callback('parts', JSON.stringify({ ...JSON.parse(callbackBody(id, key, 'failed')), status: undefined, results }), { secret: 'test-secret-A' });
+  assert.equal((await tell('1', { id: 'a', status: 'processing' }, { id: 'b', status: 'failed' })).json.disposition, 'applied');
+  const table = changed().workflows.fixture;
+  const renamed = JSON.parse(JSON.stringify(table).replaceAll('"working"', '"active"'));
+  const config = changed();
+  config.workflows.fixture = renamed;
+  const other = join(recibo.folder, 'renamed.yaml');
+  recibo.write(config, other);
+  const move = (...more) => recibo.run(['workflow', 'migrate', 'fixture', '--config', other, ...more]);
+  for (const more of [['--dry-run'], ['--reason', 'x', '--map', 'accepted=completed']]) {
+    const refused = await move(...more);
+    assert.equal(refused.code, 1, refused.stdout + refused.stderr);
+    assert.match(refused.stdout, /an item is in state working; name another with --map working=/);
+  }
+  const done = await move('--map', 'working=active', '--reason', 'another name');
+  assert.equal(done.code, 0, done.stdout + done.stderr);
+  const states = async () => Object.fromEntries((await recibo.get(id)).items.map((i) => [i.item_id, i.state]));
+  assert.deepEqual(await states(), { a: 'active', b: 'failed', c: 'accepted' });
+  assert.deepEqual(await tell('2', { id: 'a', status: 'succeeded' }, { id: 'c', status: 'processing' }).then((a) => a.json.items.map((i) => [i.item_id, i.disposition, i.state])), [['a', 'applied', 'completed'], ['c', 'applied', 'active']]);
+  assert.equal((await recibo.audit(id)).code, 0);
+});
+
 test('evidence of the change cannot be altered', async () => {
-  const [row] = await recibo.sql('SELECT operation, sequence, to_state FROM recibo.workflow_changes LIMIT 1');
-  await recibo.sql('UPDATE recibo.workflow_changes SET reason = \'none\' WHERE operation = $1', [row.operation]);
-  assert.equal((await recibo.audit()).code, 1);
-  await recibo.sql('UPDATE recibo.workflow_changes SET reason = \'the state got another name\' WHERE operation = $1', [row.operation]);
+  const [row] = await recibo.sql('SELECT operation, sequence, reason, item_states FROM recibo.workflow_changes WHERE item_states IS NOT NULL');
+  const set = (column, value) => recibo.sql(`UPDATE recibo.workflow_changes SET ${column} = $3 WHERE operation = $1 AND sequence = $2`, [row.operation, row.sequence, value]);
+  for (const [column, value] of [['reason', 'none'], ['item_states', '{"working":"completed"}'], ['item_states', null]]) {
+    await set(column, value);
+    assert.equal((await recibo.audit()).code, 1, column);
+    await set(column, row[column]);
+  }
   assert.equal((await recibo.audit()).code, 0);
 });
 

@@ -22,7 +22,7 @@ export class Operation {
 
 // A callback as bytes. Callbacks of one operation with one key and one content are copies of each other, whatever their bytes.
 export class Callback {
-  // `kind`: good, unmapped, unprocessable, forged.
+  // `kind`: good, unmapped, unprocessable, forged; mended: its word is not in the map at first, then it is, and it is replayed.
   constructor({ operation, kind = 'good', key, content, event, agrees = true, body, copies = 1 }) {
     Object.assign(this, { operation, kind, key, content, event, agrees, body, copies });
     this.digest = sha256Hex(body);
@@ -31,6 +31,11 @@ export class Callback {
     this.answers = []; // {status, disposition, delivery, state, replayed, text}
     this.lost = 0; // attempts that were refused or not answered: recorded or not
     operation.callbacks.push(this);
+  }
+
+  // Whether it has an effect in the end.
+  get counts() {
+    return this.kind === 'good' || this.kind === 'mended';
   }
 }
 

@@ -69,7 +69,7 @@ class Judgement {
       const move = moves.get(fact.sequence);
       moves.delete(fact.sequence);
       if (fact.kind === 'accept') expectedNotices.push(`${fact.sequence} operation.accepted`);
-      else if (fact.kind === 'delivery') this.fact({ operation, fact, move, history, claims, outcomes, expectedNotices });
+      else if (fact.kind === 'delivery' || fact.kind === 'replay') this.fact({ operation, fact, move, history, claims, outcomes, expectedNotices });
       else this.say(`${id}: a fact of kind ${fact.kind} that nobody asked for`);
     }
     for (const move of moves.values()) this.say(`${id}: transition ${move.sequence} (${move.event}) has no fact`);
@@ -90,13 +90,14 @@ class Judgement {
     const where = `${operation.id} fact ${fact.sequence}`;
     if (!delivery || !callback) return this.say(`${where}: the delivery ${fact.delivery} is not one that was sent`);
     if (callback.operation !== operation || delivery.provider !== operation.provider) return this.say(`${where}: a callback of ${callback.operation.id}`);
-    if (callback.kind !== 'good') return this.say(`${where}: a callback that is ${callback.kind} has an effect`);
+    if (!callback.counts) return this.say(`${where}: a callback that is ${callback.kind} has an effect`);
+    if (fact.kind === 'replay' && callback.kind !== 'mended') return this.say(`${where}: nobody replayed a callback that is ${callback.kind}`);
     const waited = delivery.operation === null;
     const wanted = history.next(callback);
     outcomes.set(callback, [...(outcomes.get(callback) ?? []), wanted.disposition]);
     if (waited) {
       // On record as it was answered when it came; the claim and the transition tell what became of it.
-      if (delivery.disposition !== 'parked' && delivery.disposition !== 'conflict') this.say(`${where}: waited as ${delivery.disposition}`);
+      if (fact.kind === 'replay' ? delivery.disposition !== 'unmapped' : delivery.disposition !== 'parked' && delivery.disposition !== 'conflict') this.say(`${where}: waited as ${delivery.disposition}`);
     } else if (delivery.disposition !== wanted.disposition) {
       this.say(`${where}: ${delivery.disposition}, must be ${wanted.disposition} (${callback.body})`);
     }
@@ -166,7 +167,7 @@ class Judgement {
 
   // What the senders were told agrees with the claim of the key.
   answered(operation, history, claims, known) {
-    for (const [key, copies] of group(operation.callbacks.filter((c) => c.kind === 'good'), 'key')) {
+    for (const [key, copies] of group(operation.callbacks.filter((c) => c.counts), 'key')) {
       if (!known && copies[0].names === 'reference') {
         this.waiting(operation, key, copies);
         continue;
@@ -183,6 +184,7 @@ class Judgement {
       const texts = new Set();
       for (const callback of copies) {
         for (const a of callback.answers) {
+          if (this.isTooEarly(callback, a)) continue;
           if (callback.content !== claim.content) {
             if (a.status !== 409 || a.disposition !== 'conflict') this.say(`${where}: other content answered ${a.status} ${a.disposition}`);
             continue;
@@ -191,7 +193,8 @@ class Judgement {
           if (!asParked && (a.status !== 200 || a.disposition !== claim.disposition || a.state !== claim.state || a.request !== operation.id)) {
             this.say(`${where}: answered ${a.status} ${a.text}; on record ${claim.disposition} in ${claim.state}`);
           }
-          if (asParked && this.deliveryById.get(holder.id)?.disposition !== 'parked') this.say(`${where}: answered parked, recorded ${holder.disposition}`);
+          const waitedAs = this.deliveryById.get(holder.id)?.disposition;
+          if (asParked && waitedAs !== 'parked' && !(callback.kind === 'mended' && waitedAs === 'unmapped')) this.say(`${where}: answered parked, recorded ${waitedAs}`);
           if (a.delivery !== holder.id) this.say(`${where}: answered with delivery ${a.delivery}, the claim is ${holder.id}'s`);
           if (!a.replayed) firsts.push(a);
           if (!asParked) texts.add(a.text);
@@ -199,9 +202,17 @@ class Judgement {
       }
       if (firsts.length > 1) this.say(`${where}: ${firsts.length} answers that are no replay: ${firsts.map((a) => a.text)}`);
       const attempts = copies.reduce((sum, c) => sum + c.lost, 0);
-      if (firsts.length === 0 && attempts === 0) this.say(`${where}: every answer is a replay, and none was lost`);
+      // Of a replay the operator is told, not the sender.
+      const replayed = this.deliveryById.get(holder.id)?.disposition === 'unmapped';
+      if (replayed && firsts.length > 0) this.say(`${where}: decided by a replay, and answered as if it were new: ${firsts.map((a) => a.text)}`);
+      if (firsts.length === 0 && attempts === 0 && !replayed) this.say(`${where}: every answer is a replay, and none was lost`);
       if (texts.size > 1) this.say(`${where}: ${texts.size} different answers: ${[...texts]}`);
     }
+  }
+
+  // Whether this was the answer to what could not be understood yet.
+  isTooEarly(callback, answer) {
+    return callback.kind === 'mended' && answer.disposition === 'unmapped' && this.deliveryById.get(answer.delivery)?.disposition === 'unmapped';
   }
 
   // Other content under a key is kept once, however often and in whatever bytes it came (contract section 4).
@@ -217,7 +228,7 @@ class Judgement {
   // Never registered: everything authentic waits, visibly.
   unregistered(operation, row) {
     if (row) return this.say(`${operation.id}: nobody registered it, and it is there`);
-    const good = operation.callbacks.filter((c) => c.kind === 'good');
+    const good = operation.callbacks.filter((c) => c.counts);
     for (const [key, copies] of group(good, 'key')) this.waiting(operation, key, copies);
   }
 
@@ -228,6 +239,7 @@ class Judgement {
     const rows = copies.flatMap((c) => this.parkedOf.get(c.digest) ?? []);
     for (const callback of copies) {
       for (const a of callback.answers) {
+        if (this.isTooEarly(callback, a)) continue;
         if (!rows.some((p) => p.id === a.delivery)) this.say(`${where}: answered ${a.status} with delivery ${a.delivery}, which does not wait`);
         if (!(a.status === 202 && a.disposition === 'parked') && a.status !== 409) this.say(`${where}: answered ${a.status} ${a.disposition}`);
       }
@@ -243,6 +255,12 @@ class Judgement {
     const wrong = (wanted) => this.say(`${where}: ${counted}; ${wanted}`);
     if (kind === 'forged') {
       if (rows.length > 0 || answers.some((a) => a.status !== 401)) wrong('a forgery gets 401 and leaves nothing');
+      return;
+    }
+    if (kind === 'mended') {
+      if (this.failedOf.has(callback.digest)) wrong('must not be among the failed any more');
+      if (rows.length < 1) wrong('must be on record');
+      for (const a of answers) if (!this.deliveryById.has(a.delivery)) wrong(`${a.delivery} is not on record`);
       return;
     }
     if (kind !== 'good') {

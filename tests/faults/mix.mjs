@@ -1,6 +1,7 @@
 // Many callbacks of every kind on two replicas at once, nothing broken: what is on record is what the model makes of the order
-// that the database says, and what the senders were told.
-import { until } from '../support/cleanup.mjs';
+// that the database says, and what the senders were told. Halfway the configuration learns a word, on one replica after the other,
+// and operators at both replay what failed for it, while senders send it again.
+import { sleep, until } from '../support/cleanup.mjs';
 import { exchange } from '../support/raw.mjs';
 import { Random } from '../support/random.mjs';
 import { Book } from './book.mjs';
@@ -32,10 +33,38 @@ async function readBack({ fleet, book, random, complain }) {
   }
 }
 
-async function wave({ fleet, random, size }) {
+// The word means "complete" from now on, first on one replica.
+async function mend(fleet, word, complain) {
+  const { recibo } = fleet;
+  for (const provider of Object.values(recibo.config.providers)) provider.events = { ...provider.events, [word]: 'complete' };
+  recibo.write();
+  for (const service of fleet.replicas) {
+    const answer = await ask(fleet, service, '/v1/config/reload', {}, 'root');
+    if (answer.status !== 200) complain(`the reload was answered ${answer.status}: ${answer.text.slice(0, 300)}`);
+  }
+}
+
+const ask = ({ recibo }, service, target, body, token = 'ops') =>
+  exchange(service.api, {
+    method: 'POST', target, body: JSON.stringify(body),
+    headers: [['Authorization', `Bearer ${recibo.tokens[token]}`], ['Content-Type', 'application/json']],
+  });
+
+// An operator at one replica: all that failed with the word, in steps, until none is left and `isOver`.
+async function replayAll(fleet, service, word, isOver, complain) {
+  for (;;) {
+    const last = isOver();
+    const answer = await ask(fleet, service, '/v1/failed-callbacks/replay', { filter: { event: word }, reason: 'the map was mended', limit: 20 });
+    if (answer.status !== 200 && answer.status !== 503) return complain(`a replay was answered ${answer.status}: ${answer.text.slice(0, 300)}`);
+    if (last && answer.status === 200 && answer.json.matched === 0) return;
+    await sleep(100);
+  }
+}
+
+async function wave({ fleet, random, size, newWord }) {
   const book = new Book();
   const load = new Load({ fleet, book, random });
-  const stories = new Stories(new Random(random.int(0x7fffffff), 'stories'));
+  const stories = new Stories(new Random(random.int(0x7fffffff), 'stories'), newWord);
   const operations = [];
   const add = (how) => {
     const made = book.add(stories.make(how));
@@ -52,8 +81,20 @@ async function wave({ fleet, random, size }) {
   const { before, middle, after } = acts(operations, load);
   const since = Date.now();
   await load.drain(before, width);
-  await load.drain(middle, width);
-  await load.drain(after, width);
+  const half = Math.floor(middle.length / 2);
+  const complain = (what) => book.complain(what);
+  await load.drain(middle.slice(0, half), width);
+  let isOver = false;
+  const operators = async () => {
+    await mend(fleet, newWord, complain);
+    await Promise.all(fleet.replicas.map((service) => replayAll(fleet, service, newWord, () => isOver, complain)));
+  };
+  const senders = async () => {
+    await load.drain(middle.slice(half), width);
+    await load.drain(after, width);
+    isOver = true;
+  };
+  await Promise.all([operators(), senders()]);
   const ms = Date.now() - since;
   load.close();
   // The registration or the learning that knows a parked callback meets it; nobody has to wait for the periodic look.
@@ -77,7 +118,7 @@ function sums(totals, complain) {
 export async function run({ fleet, random, rounds: count, tell, totals }) {
   let sent = 0;
   for (let at = 1; sent < count; ++at) {
-    const result = await wave({ fleet, random, size: Math.min(waveSize, count - sent) });
+    const result = await wave({ fleet, random, size: Math.min(waveSize, count - sent), newWord: `settled ${at}` });
     sent += result.book.answered;
     totals.add(result.book, result);
     tell(line(`wave ${at}`, result), result.complaints);

@@ -19,8 +19,9 @@ const contentOf = (fields) => JSON.stringify({ ...fields, event_id: undefined })
 const times = ['2026-10-01T10:00:00Z', '2026-10-01T10:00:05Z', '2026-10-01T10:00:10Z'];
 
 export class Stories {
-  constructor(random) {
-    this.random = random;
+  // `newWord`: a word that the providers' maps do not have yet; it will mean "complete".
+  constructor(random, newWord) {
+    Object.assign(this, { random, newWord });
   }
 
   // An operation with its callbacks. `hot`: one of them comes that often. `twins`: two of them say the same under different keys,
@@ -59,6 +60,7 @@ export class Stories {
     }
     if (random.int(12) === 0) this.#respell(operation);
     if (random.int(25) === 0) this.#spoil(operation);
+    if (this.newWord && random.int(6) === 0) this.#sayTooEarly(operation);
     return operation;
   }
 
@@ -86,6 +88,13 @@ export class Stories {
     const like = this.random.pick(operation.callbacks);
     const body = JSON.stringify(JSON.parse(like.body), null, 1);
     new Callback({ ...like, operation, body, copies: 1 });
+  }
+
+  // What is understood once the configuration was mended: by a replay, or when it comes again.
+  #sayTooEarly(operation) {
+    const fields = this.#body({ request_id: operation.id }, 'early word', this.newWord, '19.99', this.random.pick(times));
+    const body = JSON.stringify(fields);
+    new Callback({ operation, kind: 'mended', key: 'early word', content: contentOf(fields), event: 'complete', body, copies: 1 + this.random.int(5) });
   }
 
   // What is not understood, or not authentic: it must change nothing.

@@ -19,12 +19,13 @@ const freePort = () => new Promise((resolve) => {
 export class Nats {
   #forget = [];
 
-  // `more`: lines of its configuration (authorization, tls). `as`: how the test itself connects.
-  static async start({ more = '', as = {}, tls = false } = {}) {
+  // `more`: lines of its configuration (authorization, tls). `as`: how the test itself connects; or what makes that of the server's
+  // greeting.
+  static async start({ more = '', as = {}, tls = false, port } = {}) {
     const nats = new Nats();
     nats.folder = mkdtempSync(join(tmpdir(), 'rcb-nats-'));
     nats.#forget.push(atExit(() => rmSync(nats.folder, { recursive: true, force: true })));
-    nats.port = await freePort();
+    nats.port = port ?? (await freePort());
     nats.as = as;
     nats.tls = tls;
     nats.configure(more);
@@ -77,7 +78,7 @@ export class Nats {
           if (end < 0) return;
           const line = kept.subarray(0, end).toString();
           if (line.startsWith('INFO ')) {
-            send(`CONNECT ${JSON.stringify({ verbose: false, pedantic: false, headers: true, no_responders: true, ...this.as })}\r\nSUB answer 1\r\n`);
+            send(`CONNECT ${JSON.stringify({ verbose: false, pedantic: false, headers: true, no_responders: true, ...(typeof this.as === 'function' ? this.as(JSON.parse(line.slice(5))) : this.as) })}\r\nSUB answer 1\r\n`);
             send(`PUB ${subject} answer ${Buffer.byteLength(body)}\r\n${body}\r\n`);
           } else if (line.startsWith('MSG ') || line.startsWith('HMSG ')) {
             const words = line.split(' ');
@@ -98,6 +99,21 @@ export class Nats {
         }
       });
     });
+  }
+
+  // Listens to a subject and never answers, so that whoever asks there waits.
+  async mute(subject) {
+    const socket = connect(this.port, '127.0.0.1');
+    socket.on('error', () => {});
+    this.#forget.push(atExit(() => socket.destroy()));
+    let said = '';
+    socket.on('data', (chunk) => {
+      said += chunk;
+      if (/^PING\r$/m.test(chunk.toString())) socket.write('PONG\r\n');
+    });
+    await until('its greeting', () => said.startsWith('INFO '));
+    socket.write(`CONNECT ${JSON.stringify({ verbose: false, pedantic: false, headers: true, ...this.as })}\r\nSUB ${subject} 1\r\nPING\r\n`);
+    await until('it listens', () => said.includes('PONG'));
   }
 
   async stream(name, subjects, more = {}) {

@@ -241,6 +241,12 @@ struct provider {
   transition::order_rule order = transition::order_rule::table;
   std::chrono::milliseconds answer_within{10'000};
   std::optional<std::chrono::seconds> silence_alert;
+  // Fewer callbacks than `at_least` within so long: as if it had gone silent (R30).
+  struct expected {
+    std::int64_t at_least = 1;
+    std::chrono::seconds within{};
+  };
+  std::optional<expected> expected_rate;
   std::string public_url;  // for schemes that sign the URL
   // Instead of it: scheme and host as a trusted proxy saw them, with this request's own path and query.
   bool public_url_forwarded = false;
@@ -268,9 +274,9 @@ enum class on_dead {
 struct nats_target {
   // "recibo.{provider}.{type}": each gap becomes one token of the subject.
   std::string subject;
-  // What the broker asks for: a user and a password, a token, or nothing.
+  // What the broker asks for: a user and a password, a token, a JWT with the seed of the key that it names, or nothing.
   std::string user;
-  secret password, token;
+  secret password, token, jwt, seed;
 };
 
 struct destination {

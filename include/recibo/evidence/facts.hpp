@@ -146,6 +146,7 @@ struct workflow_changed {
   std::string_view actor, reason;
   std::int64_t from_workflow = 0, to_workflow = 0;  // version keys
   std::string_view from, to;                        // states; equal where both versions have it
+  std::string_view item_states;  // JSON object, old name → new, of states of items; empty: none is called otherwise
 };
 audit_fact workflow_fact(const workflow_changed& what);
 

@@ -19,6 +19,10 @@ void put_back(storage::operation_view& o, const storage::claimed_notification& t
 // `timestamp` is when the fact was recorded; the same for all attempts. `o` as put_back() left it.
 std::string body_of(const storage::claimed_notification& n, const storage::operation_view& o, const evidence::judged_by& by);
 
+// The same of a provider that has gone silent or speaks again: "data" is {"provider", "reason", "silent_since",
+// "last_callback_at"}.
+std::string body_of_provider(const storage::claimed_notification& n);
+
 // webhook-id, webhook-timestamp, webhook-signature, and recibo-sequence: the operation's own count of facts, by which a
 // consumer drops what is older than what it has. Signed with every secret that is valid at `now`, in their order, so that
 // a rotation has an overlap; not signed where there is no secret. Source: Standard Webhooks, "signature scheme".
@@ -27,7 +31,8 @@ result<http::header_list> headers_of(const storage::claimed_notification& n, std
                                      sys_micros now);
 
 // The subject that a message of NATS goes to: the template with its gaps filled, each with one token of the subject, but for the
-// type, whose dots are meant as such. What has a meaning in subjects is percent-encoded.
+// type, whose dots are meant as such. What has a meaning in subjects is percent-encoded; what is not there (a provider's silence
+// has no request) is "-".
 std::string subject_of(std::string_view pattern, std::string_view type, std::string_view provider, std::string_view request_id);
 
 // At most 200 characters of an answer, for people: what is not printable ASCII becomes a blank, and what may be a secret or a

@@ -1,5 +1,5 @@
 // Providers that have gone quiet (R30): a fault that sends nothing is noticed by nobody else. All replicas hear for one another,
-// and one of them tells, once when it begins and once when it ends.
+// and one of them tells, once when it begins and once when it ends: in the log, and those destinations that ask for it.
 #pragma once
 
 #include "recibo/config/snapshot.hpp"
@@ -9,6 +9,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -19,14 +20,20 @@ namespace recibo::process {
 // What this replica has heard since it last told the others. Lives on one thread.
 class hearing {
  public:
+  struct voice {
+    std::chrono::steady_clock::time_point last;
+    std::int64_t callbacks = 0;
+  };
+  using voices = std::map<std::string, voice, std::less<>>;
+
   // A callback of the provider has verified, whatever becomes of it.
-  void heard(std::string_view provider, std::chrono::steady_clock::time_point at);
-  // Each since when, and forgets it: what could not be told is given back.
-  std::map<std::string, std::chrono::steady_clock::time_point, std::less<>> take();
-  void give_back(const std::map<std::string, std::chrono::steady_clock::time_point, std::less<>>& untold);
+  void heard(std::string_view provider, std::chrono::steady_clock::time_point at, std::int64_t callbacks = 1);
+  // What was heard since the last call, which is forgotten: what could not be told is given back.
+  voices take();
+  void give_back(const voices& untold);
 
  private:
-  std::map<std::string, std::chrono::steady_clock::time_point, std::less<>> last_;
+  voices all_;
 };
 
 // Whether an answer with this word (a disposition, or one of the words beside them) was to the provider itself: it verified.

@@ -29,6 +29,9 @@ std::vector<left_part> left_of(std::string_view stored, const replay& by);
 // The one that `by` replays; `left.end()`: it is decided already.
 std::vector<left_part>::iterator replayed_part(std::vector<left_part>& left, const replay& by);
 
+// Whether elements of a list of items are left, as it is stored.
+bool speaks_of_items(std::string_view stored);
+
 std::string write_left_out(const std::vector<left_part>& left);
 // Of what write_left_out() wrote; empty for anything else.
 std::vector<left_part> read_left_out(std::string_view text);

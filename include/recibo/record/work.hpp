@@ -123,6 +123,14 @@ struct callback {
   // the key that stand there. Within its operation it names the callback as the key does, so that signed bytes sent
   // again under another key are the same callback.
   std::optional<sha256_digest> signed_digest;
+  // What was added to that: those parts of the key, in canonical bytes, so that other signed contents of the same bytes can
+  // be told by it too.
+  std::string signed_parts;
+  // SHA-256 over the signed parts of the key that stand outside the body; empty: none. The same body with another one of
+  // these is another callback, also where it cannot be understood.
+  std::string key_beside;
+  // Its place among the events of its request, from 0; nullopt: the request is one event.
+  std::optional<std::size_t> part;
 
   // Otherwise it goes to the failed callbacks. What speaks of items alone has no word for the operation.
   bool understood() const noexcept { return !unprocessable && (!event.empty() || (!items.empty() && event_raw.empty())); }
@@ -278,6 +286,7 @@ struct discard {
   failed_callback_id failed;
   std::string provider;
   sha256_digest body_digest{};
+  std::string key_beside;
   std::string actor, reason;
 };
 

@@ -47,6 +47,8 @@ struct failed_row {
   failed_callback_id id;
   std::string provider;
   sha256_digest body_digest{};
+  // SHA-256 over the signed parts of the key that stand outside the body; empty: none.
+  std::string key_beside{};
   std::string disposition, reason, detail;
   delivery_id delivery;
   std::optional<std::string> request_id, event;
@@ -55,15 +57,25 @@ struct failed_row {
   std::string left_out{};
   // Of new rows alone: what a replay reads beside the body.
   std::string head{};
+  // What was signed of it, and of its repetitions where that is something else.
   std::optional<sha256_digest> signed_digest{};
+  std::vector<sha256_digest> signed_again{};
 };
 struct failed_name {
   std::string_view provider;
   sha256_digest body_digest;
+  std::string_view key_beside;
 };
 // Locks those of these failed callbacks that exist, skipping none: the rows are held for the length of one commit.
 void append_find_failed(checked_pipeline& to, const std::vector<failed_name>& names);
 std::vector<failed_row> read_failed(const postgres::rows& from);
+// What was signed of their repetitions, of those that are locked: failed_row::signed_again.
+struct failed_signed_row {
+  failed_callback_id id;
+  sha256_digest digest{};
+};
+void append_find_failed_signed(checked_pipeline& to, const std::vector<failed_name>& names);
+std::vector<failed_signed_row> read_failed_signed(const postgres::rows& from);
 // Whether there is any failed callback at all, so that the common case asks no further.
 void append_any_failed(checked_pipeline& to);
 

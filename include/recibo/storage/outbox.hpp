@@ -39,6 +39,13 @@ struct claimed_notification {
   std::string state, result;
   std::int64_t version = 0;
   std::optional<sys_micros> state_at;
+  // It speaks of a provider, and of no operation: `operation` is the provider's key (provider_activity.key).
+  struct provider_fact {
+    std::string provider, reason;
+    sys_micros silent_since{};
+    std::optional<sys_micros> heard_at;
+  };
+  std::optional<provider_fact> of_provider;
 };
 
 struct claim_query {
@@ -48,10 +55,20 @@ struct claim_query {
   bool hold = true;
   // Rows that were due before it have been seen to: keeps the look out of what is dead in the index (decision 6).
   std::optional<sys_micros> due_since;
+  // The breaker is not closed: take the probe, and claim with it what may be sent. Exactly one replica has it, for `lease`;
+  // nobody has where there is nothing to send.
+  bool probe = false;
 };
-// Longer leases for everything of a destination that `by` holds.
+// One claim in hand.
+struct held_claim {
+  operation_id operation;
+  std::int32_t sequence = 0, attempt = 0;
+};
+// Longer leases for these claims of `by`, and for no others: a claim whose answer was lost is in nobody's hand, and has to run
+// out.
 boost::asio::awaitable<result<void>> extend_leases(postgres::pool& pool, std::string destination, dispatcher_id by,
-                                                   std::chrono::milliseconds lease, postgres::deadline until);
+                                                   std::vector<held_claim> in_hand, std::chrono::milliseconds lease,
+                                                   postgres::deadline until);
 
 // What became of one attempt.
 struct attempt_outcome {
@@ -71,15 +88,21 @@ struct attempt_outcome {
   std::optional<int> answer_status;
   std::chrono::milliseconds duration{};
   std::string excerpt;
+  // What it says of the destination, which is noted with it: it took something, or it did not; nullopt: nothing.
+  std::optional<bool> taken;
+};
+struct claims {
+  std::vector<claimed_notification> all;
+  // The probe was taken, and stands until then unless it is given back; nullopt: it was not asked for, or not to be had.
+  std::optional<sys_micros> probe_until;
 };
 // Records what came back and claims what is due, in one transaction and one round trip: the next of an operation is claimed
 // with the outcome of the one before it. Claimed is the first of each operation that is due and that nobody holds, oldest first.
-// Rows that another dispatcher has claimed since are left alone; the attempt is on record all the same.
-boost::asio::awaitable<result<std::vector<claimed_notification>>> exchange_outbox(postgres::pool& pool, std::string destination,
-                                                                                  dispatcher_id by,
-                                                                                  const std::vector<attempt_outcome>& done,
-                                                                                  std::optional<claim_query> next,
-                                                                                  postgres::deadline until);
+// Rows that another dispatcher has claimed since, or a person has discarded, are left alone; the attempt is on record all the
+// same.
+boost::asio::awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std::string destination, dispatcher_id by,
+                                                       std::vector<attempt_outcome> done, std::optional<claim_query> next,
+                                                       postgres::deadline until);
 
 // Held notifications that nothing stands before any more become pending. `hold`: dead ones stand before them.
 boost::asio::awaitable<result<void>> release_held(postgres::pool& pool, std::string destination, bool hold,
@@ -104,19 +127,19 @@ struct destination_row {
 boost::asio::awaitable<result<destination_row>> read_destination(postgres::pool& pool, std::string name,
                                                                  postgres::deadline until);
 
-// The last attempts failed, or one was taken. Changes nothing where that is known.
-boost::asio::awaitable<result<void>> note_failing(postgres::pool& pool, std::string name, bool failing, postgres::deadline until);
-
 // Opens a breaker that is closed or whose probe failed, for `wait`.
 boost::asio::awaitable<result<void>> open_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds wait,
                                                   postgres::deadline until);
-// Whether this caller may try one: exactly one replica may, until `lease` has passed.
-boost::asio::awaitable<result<bool>> take_probe(postgres::pool& pool, std::string name, std::chrono::milliseconds lease,
-                                                postgres::deadline until);
+// Nothing was sent with it: whoever has something to send may take it, at once. `taken` as claims::probe_until said.
+boost::asio::awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, sys_micros taken,
+                                                     postgres::deadline until);
 boost::asio::awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, postgres::deadline until);
 // One that is paused already stays as it is. Returns whether it was paused by this call.
 boost::asio::awaitable<result<bool>> pause_destination(postgres::pool& pool, std::string name, std::string by, std::string reason,
                                                        postgres::deadline until);
+// The same, as "failing", where it took nothing for `after` up to now.
+boost::asio::awaitable<result<bool>> pause_failing(postgres::pool& pool, std::string name, std::chrono::seconds after,
+                                                   postgres::deadline until);
 // Closes the breaker too: a person says that it works. Returns whether it was paused.
 boost::asio::awaitable<result<bool>> resume_destination(postgres::pool& pool, std::string name, postgres::deadline until);
 

@@ -29,6 +29,9 @@ struct parked_row {
   delivery_id id;
   std::string provider, identity, key, disposition;
   sha256_digest content_digest{}, body_digest{};
+  std::string key_beside;            // as failed_row's
+  std::optional<std::int32_t> part;  // its place among the events of its request
+  std::string head;                  // as failed_row's, where some of its items could not be understood
   std::optional<sha256_digest> signed_digest{};
   // What was signed of its repetitions, where that is something else.
   std::vector<sha256_digest> signed_again{};

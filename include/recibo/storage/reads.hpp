@@ -109,9 +109,11 @@ struct workflow_version_view {
 struct version_member {
   operation_id id;
   std::string request_id, state;
+  std::string unknown_item_state;  // one that an item of it is in and that is not among the `known`; empty: none
 };
 boost::asio::awaitable<result<std::vector<version_member>>> list_version_members(postgres::pool& pool, std::int64_t version_key,
                                                                                  std::vector<std::string> states,
+                                                                                 std::vector<std::string> known,
                                                                                  operation_id after, int limit,
                                                                                  postgres::deadline until);
 // How many operations are in which state of which version, items counted as well. Reads the whole table: for commands, on a

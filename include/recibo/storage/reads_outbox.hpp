@@ -18,7 +18,9 @@ namespace recibo::storage {
 
 struct outbox_view {
   notification_id id;
-  std::string request_id, destination, type, status;
+  // Of the operation, or the provider that it speaks of.
+  std::optional<std::string> request_id, provider;
+  std::string destination, type, status;
   std::int64_t sequence = 0, attempts = 0;
   sys_micros created_at{};
   std::optional<sys_micros> next_attempt_at, delivered_at, dead_at;

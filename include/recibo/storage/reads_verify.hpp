@@ -50,6 +50,7 @@ struct verify_workflow_change {
   std::int64_t from_workflow = 0, to_workflow = 0;
   std::string from, to, actor, reason;
   sys_micros at{};
+  std::string item_states;  // JSON object; empty: no item's state got another name
 };
 
 struct verify_fact {

@@ -5,6 +5,7 @@
 #include "recibo/core/ids.hpp"
 #include "recibo/postgres/pool.hpp"
 #include "recibo/storage/bulk.hpp"
+#include "recibo/storage/deliveries.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -25,7 +26,7 @@ struct replay_row {
   failed_callback_id failed;
   std::string_view provider;
   delivery_id delivery;
-  std::string_view action;  // replayed, met, discarded; `resent` is written by resent_failed
+  std::string_view action;  // replayed, met, discarded; resent, where something is left; resent_failed writes the one that closes
   sys_micros at{};
   std::string_view actor, reason, disposition;
   bool closes = false;
@@ -33,6 +34,7 @@ struct replay_row {
   std::optional<std::int32_t> sequence;  // of the audit row
   std::string_view key;
   std::string_view items;  // what was decided about each item
+  std::optional<delivery_id> resent_as{};
 };
 struct new_replays {
   bulk rows;
@@ -54,13 +56,20 @@ struct tried_failed {
   void add(failed_callback_id id, sys_micros at, std::string_view disposition, std::string_view reason, std::string_view detail,
            std::string_view left_out);
 };
+// Failed callbacks of which something else is left now, by a resend or by what waited.
+struct relisted_failed {
+  bulk rows;
+  relisted_failed();
+  // `left_out`: as failed_row's.
+  void add(failed_callback_id id, std::string_view left_out);
+};
 // Failed callbacks whose provider sent the same bytes again, and they were understood: closed, on record. Those that do not
 // exist are no error. `repeats`: their key is used, so that they moved nothing this time; a row about items that were left out
-// then stays open.
+// then stays open. Without a key beside the body, then or now, the body alone says which is meant.
 struct resent_failed {
   bulk rows;
   resent_failed();
-  void add(std::string_view provider, const sha256_digest& body_digest, delivery_id resent_as, sys_micros at, bool repeats);
+  void add(const failed_name& which, delivery_id resent_as, sys_micros at, bool repeats);
 };
 
 // What a replay reads of a failed callback. `body` is nullopt where it has been purged.
@@ -74,6 +83,7 @@ struct failed_material {
   std::optional<std::string> head;
   std::optional<sha256_digest> signed_digest;
   sha256_digest body_digest{};
+  std::string key_beside;
   std::string reason, left_out;  // as in failed_callbacks; no `left_out`: all is left
   delivery_id payload;           // what the body is kept under
 };

@@ -33,6 +33,8 @@ struct new_signed_contents {
   void add(operation_id operation, const sha256_digest& digest, std::string_view key, sys_micros at);
   // Of a parked callback, by its ID.
   void add(delivery_id parked, const sha256_digest& digest, std::string_view key, sys_micros at);
+  // Of a failed callback: over what the signature covers alone.
+  void add(failed_callback_id failed, const sha256_digest& digest, std::string_view key, sys_micros at);
 };
 
 }  // namespace recibo::storage

@@ -68,6 +68,22 @@ TEST(Subject, FillsItsGaps) {
   EXPECT_EQ(subject_of("r.{request_id}.x", "t", "p", "req-1001"), "r.req-1001.x");
 }
 
+TEST(Subject, AProvidersSilenceHasNoRequest) {
+  EXPECT_EQ(subject_of("r.{provider}.{request_id}.{type}", "provider.silent", "acme", ""), "r.acme.-.provider.silent");
+}
+
+TEST(BodyOfProvider, SaysWhoSinceWhenAndWhy) {
+  storage::claimed_notification n;
+  n.id = *parse_id<notification_id>("01900000-0000-7000-8000-000000000001");
+  n.type = "provider.silent";
+  n.created_at = *parse_rfc3339("2026-10-01T10:00:00Z");
+  n.of_provider = storage::claimed_notification::provider_fact{"acme", "quiet", n.created_at, std::nullopt};
+  EXPECT_EQ(
+      body_of_provider(n),
+      R"({"id":"01900000-0000-7000-8000-000000000001","type":"provider.silent","timestamp":"2026-10-01T10:00:00.000000Z",)"
+      R"("data":{"provider":"acme","reason":"quiet","silent_since":"2026-10-01T10:00:00.000000Z","last_callback_at":null}})");
+}
+
 TEST(Subject, ForeignTextStaysOneToken) {
   EXPECT_EQ(subject_of("r.{request_id}", "t", "p", "a.b*c>d$e\\f:g"), "r.a%2Eb%2Ac%3Ed%24e%5Cf%3Ag");
   EXPECT_EQ(subject_of("r.{request_id}", "t", "p", "{type}"), "r.%7Btype%7D");

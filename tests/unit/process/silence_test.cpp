@@ -17,8 +17,9 @@ TEST(Hearing, TheLatestWordCountsInWhateverOrderTheyAreTold) {
   ears.heard("other", start + 1s);
   const auto heard = ears.take();
   ASSERT_EQ(heard.size(), 2U);
-  EXPECT_EQ(heard.at("acme"), start + 5s);
-  EXPECT_EQ(heard.at("other"), start + 1s);
+  EXPECT_EQ(heard.at("acme").last, start + 5s);
+  EXPECT_EQ(heard.at("acme").callbacks, 2);
+  EXPECT_EQ(heard.at("other").last, start + 1s);
   EXPECT_TRUE(ears.take().empty()) << "what was taken is told by whoever took it";
 }
 
@@ -28,9 +29,11 @@ TEST(Hearing, WhatCouldNotBeToldIsKept) {
   const auto untold = ears.take();
   ears.heard("acme", start + 9s);
   ears.give_back(untold);
-  EXPECT_EQ(ears.take().at("acme"), start + 9s);
+  const auto both = ears.take();
+  EXPECT_EQ(both.at("acme").last, start + 9s);
+  EXPECT_EQ(both.at("acme").callbacks, 2);
   ears.give_back(untold);
-  EXPECT_EQ(ears.take().at("acme"), start + 5s);
+  EXPECT_EQ(ears.take().at("acme").last, start + 5s);
 }
 
 TEST(Hearing, OnlyWhatVerifiedIsItsVoice) {

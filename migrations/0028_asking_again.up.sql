@@ -28,7 +28,7 @@ DECLARE
 BEGIN
   DELETE FROM recibo.look_up_attempts a USING (
     SELECT o.look_up, o.attempt FROM recibo.look_up_attempts o WHERE o.look_up < first_kept AND o.at < bound
-    ORDER BY o.look_up, o.attempt LIMIT least(most, 10000)
+    ORDER BY o.look_up, o.attempt LIMIT least(most, 10000) FOR UPDATE SKIP LOCKED
   ) old WHERE a.look_up = old.look_up AND a.attempt = old.attempt;
   GET DIAGNOSTICS tried = ROW_COUNT;
   DELETE FROM recibo.look_ups l USING (

@@ -1,0 +1,10 @@
+-- Two that differ by their key alone cannot both stand.
+DELETE FROM recibo.failed_callbacks f USING recibo.failed_callbacks g
+  WHERE f.provider = g.provider AND f.body_digest = g.body_digest AND f.id > g.id;
+DELETE FROM recibo.signed_contents s WHERE NOT EXISTS (SELECT FROM recibo.operations o WHERE o.id = s.owner)
+  AND NOT EXISTS (SELECT FROM recibo.parked p WHERE p.id = s.owner);
+ALTER TABLE recibo.failed_callbacks DROP COLUMN key_beside;
+ALTER TABLE recibo.failed_callbacks ADD CONSTRAINT failed_callbacks_once UNIQUE (provider, body_digest);
+ALTER TABLE recibo.parked DROP COLUMN key_beside, DROP COLUMN part, DROP COLUMN head;
+COMMENT ON COLUMN recibo.signed_contents.owner IS 'operations.id, or parked.id as long as it waits.';
+COMMENT ON COLUMN recibo.signed_contents.signed_digest IS 'SHA-256 over what the signature covers.';

@@ -1,0 +1,1 @@
+ALTER TABLE recibo.workflow_changes DROP COLUMN item_states;

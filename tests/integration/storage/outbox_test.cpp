@@ -1,0 +1,318 @@
+// The outbox on a real PostgreSQL: what a claim holds, what an outcome may change, who has the probe, and who waits for whom
+// (R19-R21, decision 26).
+#include "recibo/storage/outbox.hpp"
+
+#include "recibo/storage/reads_outbox.hpp"
+#include "support/cluster.hpp"
+#include "support/run_coro.hpp"
+#include "support/sessions.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace recibo::storage {
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using test::soon;
+using next = attempt_outcome::next;
+
+class Outbox : public ::testing::Test {
+ protected:
+  // One pending notification of operation number `operation`, due a while ago.
+  void add(int operation, int sequence = 1, const std::string& status = "pending") {
+    db.sql(
+        "INSERT INTO recibo.notifications (id, operation, sequence, destination, type, created_at, status, dead_at, reason) "
+        "SELECT gen_random_uuid(), '" +
+        key(operation) + "', " + std::to_string(sequence) + ", 'ledger', 'operation.accepted', now() - interval '1 minute', '" +
+        status + "', CASE WHEN '" + status + "' = 'dead' THEN now() END, CASE WHEN '" + status +
+        "' = 'dead' THEN 'server_error' END");
+  }
+  static std::string key(int operation) {
+    return "01900000-0000-7000-8000-0000000000" + std::string(operation < 10 ? "0" : "") + std::to_string(operation);
+  }
+  std::string of(int operation, const std::string& what, int sequence = 1) {
+    return db.sql("SELECT coalesce((" + what + ")::text, '-') FROM recibo.notifications WHERE operation = '" + key(operation) +
+                  "' AND sequence = " + std::to_string(sequence));
+  }
+  std::string destination(const std::string& what) {
+    return db.sql("SELECT coalesce((" + what + ")::text, '-') FROM recibo.destinations WHERE name = 'ledger'");
+  }
+  void run(const std::function<asio::awaitable<void>(postgres::pool&)>& body) {
+    asio::io_context context;
+    const auto all = [&]() -> asio::awaitable<void> {
+      postgres::pool pool(context.get_executor(), db.service_url(), 2);
+      co_await body(pool);
+    };
+    test::run_coro(context, all);
+  }
+  static claim_query any(int limit = 10, bool probe = false) {
+    claim_query what;
+    what.limit = limit;
+    what.probe = probe;
+    return what;
+  }
+  static attempt_outcome outcome(const claimed_notification& of, next what, std::optional<bool> taken) {
+    attempt_outcome out;
+    out.id = of.id;
+    out.operation = of.operation;
+    out.sequence = of.sequence;
+    out.attempt = of.attempts;
+    out.what = what;
+    out.wait = what == next::retry ? 1h : 0s;
+    out.reason = what == next::delivered ? "delivered" : "server_error";
+    out.taken = taken;
+    return out;
+  }
+  const dispatcher_id mine = make_id<dispatcher_id>(now()), other = make_id<dispatcher_id>(now());
+  test::database db;
+};
+
+TEST_F(Outbox, OnlyWhatIsInHandIsExtended) {
+  add(1);
+  add(2);
+  run([&](postgres::pool& pool) -> asio::awaitable<void> {
+    const auto first = co_await exchange_outbox(pool, "ledger", mine, {}, any(1), soon());
+    // The answer to this one never came: nobody has it in hand.
+    const auto lost = co_await exchange_outbox(pool, "ledger", mine, {}, any(1), soon());
+    EXPECT_TRUE(first && first->all.size() == 1 && lost && lost->all.size() == 1);
+    if (!first || !lost) co_return;
+    std::vector<held_claim> held;
+    held.push_back({first->all[0].operation, first->all[0].sequence, first->all[0].attempts});
+    const auto extended = co_await extend_leases(pool, "ledger", mine, held, 10min, soon());
+    EXPECT_TRUE(extended.has_value());
+    // Neither one that another attempt has taken since.
+    held[0].attempt += 1;
+    const auto late = co_await extend_leases(pool, "ledger", mine, held, 1h, soon());
+    EXPECT_TRUE(late.has_value());
+  });
+  const std::string lasts = "lease_until > now() + interval '5 minutes' AND lease_until < now() + interval '20 minutes'";
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.notifications WHERE " + lasts), "1");
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.notifications WHERE lease_until < now() + interval '1 minute'"), "1");
+}
+
+TEST_F(Outbox, WhatWasDiscardedMeanwhileStaysSo) {
+  add(1);
+  run([&](postgres::pool& pool) -> asio::awaitable<void> {
+    const auto claimed = co_await exchange_outbox(pool, "ledger", mine, {}, any(), soon());
+    EXPECT_TRUE(claimed && claimed->all.size() == 1);
+    if (!claimed || claimed->all.empty()) co_return;
+    db.sql("UPDATE recibo.notifications SET lease_until = now() - interval '1 second'");
+    outbox_action why;
+    why.id = make_id<notification_action_id>(now());
+    why.actor = "ops";
+    why.reason = "not wanted";
+    const auto discarded = co_await discard_notification(pool, claimed->all[0].id, why, soon());
+    EXPECT_TRUE(discarded && *discarded);
+    EXPECT_EQ(of(1, "status || ' ' || (lease_until IS NULL AND leased_by IS NULL)"), "discarded true");
+    // As if the lease were still there: the status alone has to keep it.
+    db.sql("UPDATE recibo.notifications SET leased_by = '" + to_string(mine) + "', lease_until = now()");
+    std::vector<attempt_outcome> done;
+    done.push_back(outcome(claimed->all[0], next::delivered, true));
+    const auto settled = co_await exchange_outbox(pool, "ledger", mine, done, std::nullopt, soon());
+    EXPECT_TRUE(settled.has_value());
+  });
+  EXPECT_EQ(of(1, "status || ' ' || (delivered_at IS NULL)"), "discarded true");
+  EXPECT_EQ(db.sql("SELECT outcome FROM recibo.notification_attempts"), "delivered") << "the attempt is on record all the same";
+}
+
+TEST_F(Outbox, AProbeIsNotUsedUpByNothing) {
+  db.sql(
+      "INSERT INTO recibo.destinations (name, breaker, breaker_since, retry_at, openings) VALUES ('ledger', 'open', now(), now() "
+      "- interval '1 second', 3)");
+  run([&](postgres::pool& pool) -> asio::awaitable<void> {
+    const auto nothing = co_await exchange_outbox(pool, "ledger", mine, {}, any(1, true), soon());
+    EXPECT_TRUE(nothing && nothing->all.empty() && !nothing->probe_until);
+    EXPECT_EQ(destination("retry_at <= now()"), "true") << "the next one may be tried at once";
+    add(1);
+    add(2);
+    const auto probe = co_await exchange_outbox(pool, "ledger", mine, {}, any(1, true), soon());
+    EXPECT_TRUE(probe && probe->all.size() == 1 && probe->probe_until);
+    const auto second = co_await exchange_outbox(pool, "ledger", other, {}, any(1, true), soon());
+    EXPECT_TRUE(second && second->all.empty() && !second->probe_until) << "exactly one";
+    EXPECT_EQ(destination("breaker || ' ' || (retry_at > now())"), "half_open true");
+    if (!probe || !probe->probe_until) co_return;
+    // It could not be sent: somebody else may try another one.
+    const auto stranger = co_await give_back_probe(pool, "ledger", *probe->probe_until - 1s, soon());
+    EXPECT_TRUE(stranger.has_value());
+    EXPECT_EQ(destination("retry_at > now()"), "true") << "that was another probe";
+    const auto back = co_await give_back_probe(pool, "ledger", *probe->probe_until, soon());
+    EXPECT_TRUE(back.has_value());
+    const auto third = co_await exchange_outbox(pool, "ledger", other, {}, any(1, true), soon());
+    EXPECT_TRUE(third && third->all.size() == 1 && third->probe_until);
+  });
+  EXPECT_EQ(destination("openings"), "3");
+}
+
+TEST_F(Outbox, AProbeThatMeetsOnlyWhatIsHeldIsNotUsedUp) {
+  db.sql("INSERT INTO recibo.destinations (name, breaker, breaker_since, retry_at) VALUES ('ledger', 'half_open', now(), now())");
+  add(1, 1, "dead");
+  add(1, 2);
+  run([&](postgres::pool& pool) -> asio::awaitable<void> {
+    const auto none = co_await exchange_outbox(pool, "ledger", mine, {}, any(1, true), soon());
+    EXPECT_TRUE(none && none->all.empty() && !none->probe_until);
+  });
+  EXPECT_EQ(of(1, "status", 2), "held");
+  EXPECT_EQ(destination("retry_at <= now()"), "true");
+}
+
+TEST_F(Outbox, HowLongNothingWasTakenIsNotedWithTheOutcome) {
+  for (int i = 1; i <= 4; ++i) add(i);
+  run([&](postgres::pool& pool) -> asio::awaitable<void> {
+    const auto claimed = co_await exchange_outbox(pool, "ledger", mine, {}, any(), soon());
+    EXPECT_TRUE(claimed && claimed->all.size() == 4);
+    if (!claimed || claimed->all.size() != 4) co_return;
+    const auto settle = [&](std::vector<attempt_outcome> done) -> asio::awaitable<void> {
+      const auto settled = co_await exchange_outbox(pool, "ledger", mine, std::move(done), std::nullopt, soon());
+      EXPECT_TRUE(settled.has_value());
+    };
+    std::vector<attempt_outcome> done = {outcome(claimed->all[0], next::returned, std::nullopt)};
+    co_await settle(done);
+    EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.destinations"), "0") << "what was not sent says nothing";
+    done = {outcome(claimed->all[1], next::retry, false)};
+    co_await settle(done);
+    EXPECT_EQ(destination("failing_since > now() - interval '1 minute'"), "true");
+    db.sql("UPDATE recibo.destinations SET failing_since = now() - interval '2 days'");
+    const auto soon_enough = co_await pause_failing(pool, "ledger", 72h, soon());
+    EXPECT_TRUE(soon_enough && !*soon_enough);
+    done = {outcome(claimed->all[2], next::retry, false)};
+    co_await settle(done);
+    EXPECT_EQ(destination("failing_since < now() - interval '1 day'"), "true") << "the first of them counts";
+    done = {outcome(claimed->all[3], next::delivered, true), outcome(claimed->all[2], next::retry, false)};
+    co_await settle(done);
+    EXPECT_EQ(destination("failing_since"), "-");
+    // Who still believes that it fails asks too late.
+    const auto paused = co_await pause_failing(pool, "ledger", 1s, soon());
+    EXPECT_TRUE(paused && !*paused);
+    db.sql("UPDATE recibo.destinations SET failing_since = now() - interval '4 days'");
+    const auto now_paused = co_await pause_failing(pool, "ledger", 72h, soon());
+    EXPECT_TRUE(now_paused && *now_paused);
+  });
+  EXPECT_EQ(destination("paused_by || ' ' || paused_reason"), "recibo failing");
+}
+
+TEST_F(Outbox, ASweepOfHeldOnesWaitsForNobody) {
+  add(1, 1, "held");
+  add(2, 1, "held");
+  asio::io_context context;
+  const auto all = [&]() -> asio::awaitable<void> {
+    auto opened = co_await postgres::connection::open(context.get_executor(), db.service_url(), soon());
+    EXPECT_TRUE(opened.has_value());
+    if (!opened) co_return;
+    const postgres::statement begin{"", "BEGIN", {}}, commit{"", "COMMIT", {}};
+    const postgres::statement hold{"", "SELECT 1 FROM recibo.notifications WHERE operation = '" + key(1) + "' FOR UPDATE", {}};
+    postgres::pipeline holding;
+    holding.add(begin).add(hold);
+    const auto held = co_await (*opened)->run(holding, soon());
+    EXPECT_TRUE(held.ok());
+    postgres::pool pool(context.get_executor(), db.service_url(), 1);
+    const auto released = co_await release_held(pool, "ledger", true, soon(5s));
+    EXPECT_TRUE(released.has_value());
+    EXPECT_EQ(of(1, "status"), "held");
+    EXPECT_EQ(of(2, "status"), "pending");
+    postgres::pipeline ending;
+    ending.add(commit);
+    const auto ended = co_await (*opened)->run(ending, soon());
+    EXPECT_TRUE(ended.ok());
+    const auto again = co_await release_held(pool, "ledger", true, soon());
+    EXPECT_TRUE(again.has_value());
+  };
+  test::run_coro(context, all);
+  EXPECT_EQ(of(1, "status"), "pending");
+}
+
+// Somebody locks the second, the replay has the first and waits, and now that one wants the first: the server ends one of them.
+TEST_F(Outbox, AReplayThatLosesADeadlockIsDoneAgain) {
+  add(1, 1, "dead");
+  add(2, 1, "dead");
+  asio::io_context context;
+  const auto all = [&]() -> asio::awaitable<void> {
+    auto opened = co_await postgres::connection::open(context.get_executor(), db.url(), soon());
+    EXPECT_TRUE(opened.has_value());
+    if (!opened) co_return;
+    const postgres::statement begin{"", "BEGIN", {}}, commit{"", "COMMIT", {}};
+    // Whoever waits the longer looks for a deadlock first; that is the replay, and it is the one that loses.
+    const postgres::statement patient{"", "SET LOCAL deadlock_timeout = '60s'", {}};
+    const auto lock = [&](int which) {
+      return postgres::statement{"", "SELECT 1 FROM recibo.notifications WHERE operation = '" + key(which) + "' FOR UPDATE", {}};
+    };
+    const auto first = lock(1), second = lock(2);
+    postgres::pipeline holding;
+    holding.add(begin).add(patient).add(second);
+    const auto held = co_await (*opened)->run(holding, soon());
+    EXPECT_TRUE(held.ok());
+    postgres::pool pool(context.get_executor(), db.service_url(), 1);
+    outbox_action why;
+    why.id = make_id<notification_action_id>(now());
+    why.actor = "ops";
+    why.reason = "again";
+    std::optional<result<std::int64_t>> replayed;
+    const auto replay = [&]() -> asio::awaitable<void> {
+      auto done = co_await replay_dead(pool, {}, why, 100, soon(20s));
+      replayed = std::move(done);
+    };
+    asio::co_spawn(context, replay(), [](const std::exception_ptr& failure) { EXPECT_FALSE(failure); });
+    asio::steady_timer timer(context);
+    const auto waits = [&] {
+      return db.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") ==
+             "1";
+    };
+    for (const auto until = soon(); !waits() && std::chrono::steady_clock::now() < until;) {
+      timer.expires_after(10ms);
+      co_await timer.async_wait(asio::use_awaitable);
+    }
+    postgres::pipeline crossing;
+    crossing.add(first).add(commit);
+    const auto crossed = co_await (*opened)->run(crossing, soon(20s));
+    EXPECT_TRUE(crossed.ok());
+    for (const auto until = soon(20s); !replayed && std::chrono::steady_clock::now() < until;) {
+      timer.expires_after(10ms);
+      co_await timer.async_wait(asio::use_awaitable);
+    }
+    EXPECT_TRUE(replayed && *replayed && **replayed == 2);
+  };
+  test::run_coro(context, all, 60s);
+  EXPECT_EQ(db.sql("SELECT string_agg(status, ' ') FROM recibo.notifications"), "pending pending");
+  // The count comes a little later.
+  std::string lost;
+  for (const auto until = soon(15s); lost != "1" && std::chrono::steady_clock::now() < until;)
+    lost = db.sql("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()");
+  EXPECT_EQ(lost, "1");
+}
+
+TEST_F(Outbox, SweepsOfOldAttemptsDoNotWaitForEachOther) {
+  db.sql(
+      "INSERT INTO recibo.notification_attempts (notification, attempt, destination, at, duration_ms, outcome) SELECT "
+      "gen_random_uuid(), 1, 'ledger', now() - interval '9 days', 1, 'delivered' FROM generate_series(1, 10)");
+  asio::io_context context;
+  const auto all = [&]() -> asio::awaitable<void> {
+    auto opened = co_await postgres::connection::open(context.get_executor(), db.url(), soon());
+    EXPECT_TRUE(opened.has_value());
+    if (!opened) co_return;
+    const postgres::statement begin{"", "BEGIN", {}}, commit{"", "COMMIT", {}};
+    const postgres::statement hold{"", "SELECT 1 FROM recibo.notification_attempts LIMIT 4 FOR UPDATE", {}};
+    postgres::pipeline holding;
+    holding.add(begin).add(hold);
+    const auto held = co_await (*opened)->run(holding, soon());
+    EXPECT_TRUE(held.ok());
+    postgres::pool pool(context.get_executor(), db.service_url(), 1);
+    const auto gone = co_await sweep_attempts(pool, std::chrono::seconds(86400), soon(5s));
+    EXPECT_TRUE(gone && *gone == 6);
+    postgres::pipeline ending;
+    ending.add(commit);
+    const auto ended = co_await (*opened)->run(ending, soon());
+    EXPECT_TRUE(ended.ok());
+    const auto rest = co_await sweep_attempts(pool, std::chrono::seconds(86400), soon());
+    EXPECT_TRUE(rest && *rest == 4);
+  };
+  test::run_coro(context, all);
+}
+
+}  // namespace
+}  // namespace recibo::storage

@@ -1,0 +1,147 @@
+// Providers that go silent, on a real PostgreSQL whose rows are made old: what is expected of them, and that each change is told
+// once, by whoever makes it (R30).
+#include "recibo/storage/activity.hpp"
+#include "support/cluster.hpp"
+#include "support/run_coro.hpp"
+#include "support/sessions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace recibo::storage {
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using test::soon;
+
+class Silence : public ::testing::Test {
+ protected:
+  // One round of one replica. Returns what it changed: "acme silent below_rate".
+  std::string round(std::int64_t callbacks = 0, bool by_rate = true, bool by_quiet = false) {
+    provider_watch one;
+    one.provider = "acme";
+    one.resend_gap = 5min;
+    if (by_quiet) one.alert = 30min;
+    if (by_rate) {
+      one.at_least = 10;
+      one.within = 1h;
+    }
+    if (callbacks > 0) one.heard_since = 10ms;
+    one.callbacks = callbacks;
+    const std::vector<silence_listener> listeners = {
+        {"desk", "provider.silent"}, {"desk", "provider.resumed"}, {"pager", "provider.silent"}};
+    std::string out;
+    asio::io_context context;
+    const auto all = [&]() -> asio::awaitable<void> {
+      postgres::pool pool(context.get_executor(), db.service_url(), 1);
+      std::vector<provider_watch> watched = {one};
+      const auto changed = co_await watch_providers(pool, watched, listeners, soon());
+      EXPECT_TRUE(changed.has_value());
+      if (!changed) co_return;
+      for (const auto& c : *changed) out += c.provider + (c.silent ? " silent " : " resumed ") + c.reason;
+    };
+    test::run_coro(context, all);
+    return out;
+  }
+  // As if all that is known had been so much earlier, but for the last look.
+  void later(const std::string& by) {
+    const std::string minus = " - interval '" + by + "'";
+    db.sql("UPDATE recibo.provider_activity SET heard_at = heard_at" + minus + ", since = since" + minus +
+           ", resumed_at = resumed_at" + minus + ", rate_since = rate_since" + minus + ", silent_at = silent_at" + minus +
+           ", spoke_at = spoke_at" + minus);
+    db.sql("UPDATE recibo.provider_counts SET at = at" + minus);
+  }
+  void nobody_watched() { db.sql("UPDATE recibo.provider_activity SET watched_at = now() - interval '1 hour'"); }
+  std::string told() {
+    return db.sql(
+        "SELECT coalesce(string_agg(n.destination || ':' || n.type || ':' || n.sequence, ' ' ORDER BY n.sequence, "
+        "n.destination), '') FROM recibo.notifications n JOIN recibo.provider_events e ON e.key = n.operation AND "
+        "e.sequence = n.sequence AND e.type = n.type");
+  }
+  test::database db;
+};
+
+TEST_F(Silence, LessThanExpectedInAWholeWindowIsSilence) {
+  EXPECT_EQ(round(3), "");
+  later("50 minutes");
+  EXPECT_EQ(round(4), "") << "the window is not over";
+  later("15 minutes");
+  EXPECT_EQ(round(), "acme silent below_rate") << "three of the seven are older than an hour";
+  EXPECT_EQ(told(), "desk:provider.silent:1 pager:provider.silent:1");
+  EXPECT_EQ(round(), "");
+  EXPECT_EQ(round(5), "") << "that is nine";
+  EXPECT_EQ(round(1), "acme resumed below_rate");
+  EXPECT_EQ(round(), "");
+  EXPECT_EQ(told(), "desk:provider.silent:1 pager:provider.silent:1 desk:provider.resumed:2");
+  EXPECT_EQ(
+      db.sql("SELECT string_agg(type || ' ' || (silent_since <= at) || ' ' || (heard_at IS NOT NULL), ', ' ORDER BY sequence) "
+             "FROM recibo.provider_events"),
+      "provider.silent true true, provider.resumed true true");
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.notifications WHERE substr(id::text, 15, 1) = '7' AND abs(extract(epoch FROM "
+                   "created_at) * 1000 - ('x' || substr(replace(id::text, '-', ''), 1, "
+                   "12))::bit(48)::bigint) < 2"),
+            "3")
+      << "their IDs are UUIDv7";
+}
+
+TEST_F(Silence, EnoughIsNoSilence) {
+  round(12);
+  later("59 minutes");
+  EXPECT_EQ(round(), "");
+  later("30 seconds");
+  EXPECT_EQ(round(), "");
+}
+
+TEST_F(Silence, AnOutageOfOursIsNotTheirs) {
+  round(50);
+  later("3 hours");
+  nobody_watched();
+  EXPECT_EQ(round(), "");
+  later("40 minutes");
+  EXPECT_EQ(round(2), "") << "not a whole window since somebody listens again";
+  later("25 minutes");
+  EXPECT_EQ(round(), "acme silent below_rate");
+}
+
+TEST_F(Silence, AnotherWindowIsCountedFromThenOn) {
+  round(1);
+  later("2 hours");
+  db.sql("UPDATE recibo.provider_activity SET rate_within_s = 60");
+  EXPECT_EQ(round(), "") << "what was not counted is not missing";
+  later("61 minutes");
+  EXPECT_EQ(round(), "acme silent below_rate");
+}
+
+TEST_F(Silence, WhoIsQuietSpeaksAgainWithTheFirstWordUnlessMoreIsExpected) {
+  round(1, false, true);
+  later("31 minutes");
+  EXPECT_EQ(round(0, false, true), "acme silent quiet");
+  EXPECT_EQ(round(1, false, true), "acme resumed quiet");
+  later("31 minutes");
+  EXPECT_EQ(round(0, true, true), "acme silent quiet");
+  EXPECT_EQ(round(1, true, true), "");
+  EXPECT_EQ(round(9, true, true), "acme resumed quiet");
+}
+
+TEST_F(Silence, OldCountsGo) {
+  round(1);
+  later("30 minutes");
+  round(1);
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.provider_counts"), "2");
+  later("100 minutes");
+  round(1);
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.provider_counts"), "2");
+}
+
+TEST_F(Silence, NobodyListensNobodyIsTold) {
+  round(1, false, false);
+  later("2 days");
+  EXPECT_EQ(round(0, false, false), "");
+  EXPECT_EQ(told(), "");
+}
+
+}  // namespace
+}  // namespace recibo::storage
