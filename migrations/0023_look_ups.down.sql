@@ -1,3 +1,4 @@
+COMMENT ON COLUMN recibo.reviews.kind IS 'contradiction, conflict, amount_mismatch, currency_mismatch, account_mismatch, alias_taken, identity_mismatch, unknown_item, ambiguity, parked_age, overdue.';
 UPDATE recibo.reviews SET kind = 'contradiction' WHERE kind = 'look_up';
 ALTER TABLE recibo.reviews DROP CONSTRAINT reviews_kind;
 ALTER TABLE recibo.reviews ADD CONSTRAINT reviews_kind CHECK (kind IN (

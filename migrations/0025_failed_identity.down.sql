@@ -6,3 +6,5 @@ DELETE FROM recibo.signed_contents s WHERE NOT EXISTS (SELECT FROM recibo.operat
 ALTER TABLE recibo.failed_callbacks DROP COLUMN key_beside;
 ALTER TABLE recibo.failed_callbacks ADD CONSTRAINT failed_callbacks_once UNIQUE (provider, body_digest);
 ALTER TABLE recibo.parked DROP COLUMN key_beside, DROP COLUMN part, DROP COLUMN head;
+COMMENT ON COLUMN recibo.signed_contents.owner IS 'operations.id, or parked.id as long as it waits.';
+COMMENT ON COLUMN recibo.signed_contents.signed_digest IS 'SHA-256 over what the signature covers.';

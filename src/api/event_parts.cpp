@@ -70,6 +70,11 @@ std::vector<member> conditions_of_events() {
 awaitable<http::response> refuse_illegal(inside& in, call& of, error why, std::string request_id,
                                          std::optional<std::string> item_id) {
   auto refused = refuse(of, why, request_id);
+  co_return co_await add_what_is_allowed(in, of, std::move(refused), std::move(request_id), std::move(item_id));
+}
+
+awaitable<http::response> add_what_is_allowed(inside& in, call& of, http::response refused, std::string request_id,
+                                              std::optional<std::string> item_id) {
   auto found = co_await find_case(in, of, std::move(request_id));
   if (found && item_id) {
     storage::item_query what;

@@ -97,6 +97,9 @@ std::vector<member> conditions_of_events();
 // `item_id`: of its item's state.
 boost::asio::awaitable<http::response> refuse_illegal(inside& in, call& of, error why, std::string request_id,
                                                       std::optional<std::string> item_id = std::nullopt);
+// The same for a refusal that is there already.
+boost::asio::awaitable<http::response> add_what_is_allowed(inside& in, call& of, http::response refused, std::string request_id,
+                                                           std::optional<std::string> item_id);
 
 // The operation of the path's first segment, if it exists for the caller.
 // permanent::not_found   it does not; else errors of the pool

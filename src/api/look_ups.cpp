@@ -1,6 +1,7 @@
 // Look-ups: POST /v1/operations/{request_id}/status-check, and catch-ups of a provider (R23, R44).
 #include "handlers.hpp"
 
+#include "recibo/storage/event_lists.hpp"
 #include "recibo/storage/look_ups.hpp"
 
 #include <utility>
@@ -11,7 +12,7 @@ namespace {
 using boost::asio::awaitable;
 
 // How far back a catch-up goes unless it is said: what is older has its own limits and reviews.
-constexpr std::chrono::hours catch_up_span{30 * 24};
+constexpr std::chrono::hours catch_up_span{30 * 24}, event_list_span{24};
 
 http::response no_status(const call& of, const std::string& provider) {
   return refuse(of, 409, "no_status", "The configuration does not say how " + provider + " is asked: it has no `status`.");
@@ -74,6 +75,46 @@ awaitable<http::response> start_catch_up(inside& in, call& of) {
   const auto id = co_await storage::start_catch_up(in.with.pool, provider, of.who.name, since, of.until);
   if (!id) co_return refuse(of, id.error());
   co_return co_await answer_catch_up(in, of, *id, 202);
+}
+
+awaitable<http::response> answer_event_list(inside& in, call& of, look_up_id id, int status) {
+  const auto report = co_await storage::read_event_list(in.with.pool, id, of.until);
+  if (!report) co_return refuse(of, report.error());
+  if (!*report) co_return not_found(of, "event list");
+  const auto& r = **report;
+  json_writer out;
+  out.begin_object().text("event_list_id", to_string(r.id)).text("provider", r.provider).text("started_by", r.started_by);
+  out.time("started_at", r.started_at).time("since", r.since).flag("done", r.ended_at.has_value());
+  out.text_or_null("reason", r.reason.value_or(""))
+      .number("pages", r.pages)
+      .number("events", r.events)
+      .number("healed", r.healed);
+  out.number("known", r.known).number("parked", r.parked).number("review", r.review).number("failed", r.failed).end_object();
+  co_return answer_json(status, std::move(out));
+}
+
+awaitable<http::response> start_event_list(inside& in, call& of) {
+  const auto provider = of.path[0];
+  const auto configured = of.settings->providers.find(provider);
+  if (configured == of.settings->providers.end()) co_return not_found(of, "provider");
+  if (!configured->second.list)
+    co_return refuse(of, 409, "no_list",
+                     "The configuration does not say where " + provider + " lists its events: it has no `catch_up`.");
+  auto since = now() - event_list_span;
+  if (const auto given = text_of(of.body, "since")) {
+    const auto at = parse_rfc3339(*given);
+    if (!at) co_return refuse(of, error(permanent::malformed_field, "/since: " + at.error().detail));
+    since = *at;
+  }
+  const auto id = co_await storage::start_event_list(in.with.pool, provider, of.who.name, since, of.until);
+  if (!id) co_return refuse(of, id.error());
+  co_return co_await answer_event_list(in, of, *id, 202);
+}
+
+awaitable<http::response> read_one_event_list(inside& in, call& of) {
+  const auto id = parse_id<look_up_id>(of.path[0]);
+  if (!id) co_return not_found(of, "event list");
+  co_return co_await answer_event_list(in, of, *id, 200);
 }
 
 awaitable<http::response> read_one_catch_up(inside& in, call& of) {
@@ -139,6 +180,49 @@ void add_look_ups(endpoint_table& to) {
   read.answers = {{200, "The catch-up.", component("CatchUp"), "application/json", {}}};
   read.run = read_one_catch_up;
   to.endpoints.push_back(std::move(read));
+
+  to.schemas.emplace_back("EventList",
+                          object({
+                              required("event_list_id", text(text_rule::uuid)),
+                              required("provider", string()),
+                              required("started_by", string()),
+                              required("started_at", instant()),
+                              required("since", about(instant(), "Events since then.")),
+                              required("done", about(boolean(), "The last page was read, or it is given up.")),
+                              or_null("reason", about(string(), "Why it is given up, or what is in the way; null: nothing.")),
+                              required("pages", about(integer(), "Pages whose events are on record.")),
+                              required("events", about(integer(), "Events in them.")),
+                              required("healed", about(integer(), "Of these, moved their operation: what never arrived.")),
+                              required("known", about(integer(), "Of these, said what was so already.")),
+                              required("parked", about(integer(), "Of these, wait for their operation.")),
+                              required("review", about(integer(), "Of these, a person has to decide about.")),
+                              required("failed", about(integer(), "Of these, could not be understood.")),
+                          }));
+  endpoint list;
+  list.method = "POST";
+  list.path = "/v1/providers/{provider}/event-lists";
+  list.id = "startEventList";
+  list.tag = "providers";
+  list.summary = "Reads the provider's own list of events for what never arrived; one reading at a time.";
+  list.who.least = config::role::operator_;
+  list.body = closed_object({optional("since", about(instant(), "Events since then; a day back unless said."))});
+  list.answers = {{202,
+                   "The reading, or the one that is under way. 409 no_list: the provider's events are not listed.",
+                   component("EventList"),
+                   "application/json",
+                   {}}};
+  list.run = start_event_list;
+  to.endpoints.push_back(std::move(list));
+
+  endpoint progress;
+  progress.method = "GET";
+  progress.path = "/v1/event-lists/{event_list_id}";
+  progress.id = "readEventList";
+  progress.tag = "providers";
+  progress.summary = "How far the reading of an event list has come, and how many operations it healed.";
+  progress.answers = {{200, "The reading.", component("EventList"), "application/json", {}}};
+  progress.run = read_one_event_list;
+  to.endpoints.push_back(std::move(progress));
 }
 
 }  // namespace recibo::api

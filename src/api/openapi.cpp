@@ -117,9 +117,11 @@ schema problem_schema() {
       optional("request_id", string()),
       optional("delivery_id", string()),
       optional("trace_id", string()),
-      optional("state", about(string(), "Of intent_conflict and illegal_transition: the present state.")),
+      optional("state",
+               about(string(), "Of intent_conflict, illegal_transition, overtaken and status_unclear: the present state.")),
       optional("operation", about(string(), "Of intent_conflict: where the operation is.")),
-      optional("allowed_events", about(list(string()), "Of illegal_transition: what may be raised now.")),
+      optional("allowed_events",
+               about(list(string()), "Of illegal_transition, overtaken and status_unclear: what may be raised now.")),
       optional("errors", about(list(component("Diagnostic")), "Of invalid_configuration.")),
   });
 }

@@ -2,7 +2,13 @@
 #include "handlers.hpp"
 
 #include "recibo/core/digest.hpp"
+#include "recibo/storage/look_ups.hpp"
 
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
 #include <utility>
 
 namespace recibo::api {
@@ -12,6 +18,10 @@ using boost::asio::awaitable;
 
 // The one event that may change what was registered.
 constexpr std::string_view edit_event = "edit";
+
+// How long a retry waits for what the provider says, how often it looks, and what is left of the request's time then.
+constexpr std::chrono::seconds ask_for{8}, answer_in{2};
+constexpr std::chrono::milliseconds look_every{100};
 
 // `changes`: a member that is there replaces what was registered, null takes it away.
 result<std::optional<record::intent_changes>> read_changes(const call& of, std::string_view event) {
@@ -103,19 +113,66 @@ result<record::event> read_event(const call& of) {
   return e;
 }
 
+// Until the look-up ahead of a retry has ended, or for as long as there is.
+awaitable<void> wait_for_provider(inside& in, std::string request_id, std::chrono::steady_clock::time_point until) {
+  const auto executor = co_await boost::asio::this_coro::executor;
+  boost::asio::steady_timer timer(executor);
+  while (std::chrono::steady_clock::now() < until) {
+    const auto status = co_await storage::retry_look_up_status(in.with.pool, request_id, until);
+    if (status && *status && **status != "queued" && **status != "asking") co_return;
+    timer.expires_after(look_every);
+    co_await timer.async_wait(boost::asio::use_awaitable);
+  }
+}
+
+// Records a retry; where the provider is asked first, again once that has ended (R23).
+awaitable<result<record::outcome>> record_event(inside& in, call& of, record::event event) {
+  record::work first(event);
+  auto recorded = co_await in.with.record(std::move(first), of.until);
+  if (!recorded || recorded->detail != record::retry_asks) co_return recorded;
+  const auto now = std::chrono::steady_clock::now();
+  co_await wait_for_provider(in, event.request_id, std::min(now + ask_for, of.until - answer_in));
+  event.asked_at = recorded->asked_at;
+  // They held when it was asked. What was recorded of the answer is no move, and a move is found out all the same.
+  event.if_revisions.reset();
+  record::work second(std::move(event));
+  co_return co_await in.with.record(std::move(second), of.until);
+}
+
+// nullopt: it was raised.
+awaitable<std::optional<http::response>> refuse_retry(inside& in, call& of, std::string word,
+                                                      std::optional<std::string> item_id) {
+  if (word.empty()) co_return std::nullopt;
+  if (word == record::retry_asks || word == record::retry_unknown) {
+    const bool gave_up = word == record::retry_unknown;
+    co_return refuse(of, 503, "status_unknown",
+                     gave_up ? "The provider was asked before the retry and did not say what is so; nothing was raised."
+                             : "The provider is being asked before the retry, and has not answered yet; nothing was raised.",
+                     of.path[0]);
+  }
+  const bool moved = word == record::retry_overtaken;
+  auto refused = refuse(of, 409, moved ? "overtaken" : "status_unclear",
+                        moved ? "The operation has moved while the provider was asked; the retry was not raised."
+                              : "What the provider says of the operation has to be looked at before it is retried.",
+                        of.path[0]);
+  auto told = co_await add_what_is_allowed(in, of, std::move(refused), of.path[0], std::move(item_id));
+  co_return std::optional(std::move(told));
+}
+
 awaitable<http::response> raise_event(inside& in, call& of) {
   if (!check_request_id(of.path[0])) co_return not_found(of, "operation");
   auto event = read_event(of);
   of.body = {};
   if (!event) co_return refuse(of, event.error(), of.path[0]);
   const auto item_id = event->item_id;
-  record::work work(std::move(*event));
-  auto recorded = co_await in.with.record(std::move(work), of.until);
+  auto recorded = co_await record_event(in, of, std::move(*event));
   if (!recorded) {
     if (recorded.error().code == make_error_code(permanent::illegal_transition))
       co_return co_await refuse_illegal(in, of, recorded.error(), of.path[0], item_id);
     co_return refuse(of, recorded.error(), of.path[0]);
   }
+  auto refused = co_await refuse_retry(in, of, recorded->detail, item_id);
+  if (refused) co_return std::move(*refused);
   auto found = co_await find_case(in, of);
   // Recorded, but it cannot be shown: 503, and the same request with its Idempotency-Key shows it later.
   if (!found) co_return refuse(of, found.error(), of.path[0]);
@@ -152,11 +209,14 @@ void add_operation_events(endpoint_table& to) {
                                 }),
                                 "Of the event edit alone: what was registered is another from now on; null takes a value away.")),
   });
-  e.answers = {{200,
-                "The operation after it.",
-                component("Operation"),
-                "application/json",
-                {required("ETag", string()), optional("Idempotent-Replayed", one_of({"true"}))}}};
+  e.answers = {
+      {200,
+       "The operation after it. A `retry` asks the provider first, where it can be asked: 409 overtaken, when its answer has "
+       "moved the operation, or status_unclear, when a person has to look; 503 status_unknown, when it has not answered in "
+       "time.",
+       component("Operation"),
+       "application/json",
+       {required("ETag", string()), optional("Idempotent-Replayed", one_of({"true"}))}}};
   e.run = raise_event;
   to.endpoints.push_back(std::move(e));
 }

@@ -182,7 +182,7 @@ class replica {
                             [](const config::provider& of, const http::request& answer, record::callback& out) {
                               receive::extract(of, answer, out);
                             },
-                            [this] { return upkeep_.schema_fits(); }}),
+                            receive::extract_each, [this] { return upkeep_.schema_fits(); }}),
         keys_(executor_, send(), key_options()),
         callbacks_(executor_, options_of(*first, first->callbacks, "callbacks", metrics_), callbacks_service()),
         api_(executor_, options_of(*first, first->api, "api", metrics_), api_service()),

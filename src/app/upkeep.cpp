@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 namespace oid = postgres::oid;
 
 constexpr auto look_every = 1s, look_limit = 2s, rematch_every = 10s, sweep_every = 5s, review_every = 15s, clock_every = 1s,
-               measure_every = 15s, measure_limit = 5s;
+               remind_every = 1s, repair_every = 1s, repair_limit = 5s, measure_every = 15s, measure_limit = 5s;
 // How often partitions are made ahead; the function makes what is missing, and asks nothing more when nothing is.
 constexpr auto partitions_every = 1h;
 // Above so many operations their states are not counted: it would read the whole table.
@@ -74,6 +74,8 @@ upkeep::upkeep(boost::asio::any_io_executor executor, parts p)
       sweeping_(executor, "sweep", sweep_every, [this] { return sweep(); }),
       reviewing_(executor, "age of parked callbacks", review_every, [this] { return review(); }),
       clocking_(executor, "clock", clock_every, [this] { return clock(); }),
+      reminding_(executor, "reminders", remind_every, [this] { return remind(); }),
+      repairing_(executor, "missing timers", repair_every, [this] { return repair(); }),
       measuring_(executor, "gauges", measure_every, [this] { return measure(); }) {}
 
 void upkeep::start() {
@@ -82,6 +84,8 @@ void upkeep::start() {
   sweeping_.start();
   reviewing_.start();
   clocking_.start();
+  reminding_.start();
+  repairing_.start();
   measuring_.start();
 }
 
@@ -91,6 +95,8 @@ boost::asio::awaitable<void> upkeep::stop(steady_clock::time_point until) {
   co_await sweeping_.stop(until);
   co_await reviewing_.stop(until);
   co_await clocking_.stop(until);
+  co_await reminding_.stop(until);
+  co_await repairing_.stop(until);
   co_await measuring_.stop(until);
 }
 
@@ -154,6 +160,24 @@ boost::asio::awaitable<bool> upkeep::clock() {
   };
   co_await process::fire_due(parts_.pool, parts_.settings, record);
   co_return false;  // what an outage has dammed up comes down a piece each second
+}
+
+boost::asio::awaitable<bool> upkeep::remind() {
+  if (!schema_fits_ || !parts_.health.reasons().empty()) co_return false;
+  const process::record_function record = [this](record::work what, steady_clock::time_point until) {
+    return parts_.recorder.record(std::move(what), until);
+  };
+  co_await process::remind_due(parts_.pool, parts_.settings, record);
+  co_return false;
+}
+
+// However many operations there are, the database has a step of it each second.
+boost::asio::awaitable<bool> upkeep::repair() {
+  if (!schema_fits_ || !parts_.health.reasons().empty()) co_return false;
+  const auto settings = parts_.settings.get();
+  const auto done = co_await process::repair_timers(parts_.pool, *settings, steady_clock::now() + repair_limit);
+  if (!done) log::warn("timers that are missing could not be looked for", {{"code", code_word(done.error().code)}});
+  co_return false;
 }
 
 // Limits that are set tell since when the oldest operation is in each state.

@@ -47,13 +47,15 @@ class upkeep {
   boost::asio::awaitable<bool> sweep();
   boost::asio::awaitable<bool> review();
   boost::asio::awaitable<bool> clock();
+  boost::asio::awaitable<bool> remind();
+  boost::asio::awaitable<bool> repair();
   boost::asio::awaitable<bool> measure();
   boost::asio::awaitable<void> measure_timers();
 
   parts parts_;
   bool schema_fits_ = false;
   std::chrono::steady_clock::time_point partitions_checked_{};
-  async::worker looking_, rematching_, sweeping_, reviewing_, clocking_, measuring_;
+  async::worker looking_, rematching_, sweeping_, reviewing_, clocking_, reminding_, repairing_, measuring_;
 };
 
 }  // namespace recibo::app

@@ -123,7 +123,7 @@ json of(const verify::http_signature_rule& rule) {
   return out;
 }
 
-json of(const status_rule& s) {
+json of(const asking_rule& s) {
   json headers = json::array(), allow = json::array();
   for (const auto& [name, value] : s.headers) headers.push_back(name);
   for (const auto& n : s.allow) allow.push_back(to_string(n));
@@ -132,10 +132,34 @@ json of(const status_rule& s) {
   out["body"] = s.body_limit;
   out["retry"] = {{"attempts", s.retry.attempts}, {"first", text(s.retry.first)}, {"max", text(s.retry.max)}};
   out["rate"] = {{"per_second", s.rate.per_second}, {"burst", s.rate.burst}};
-  out["concurrency"] = s.concurrency;
-  out["states"] = s.states;
   out["extract"] = of(s.reads->extract);
   out["events"] = s.reads->events;
+  return out;
+}
+
+json of(const status_rule& s) {
+  json out = of(static_cast<const asking_rule&>(s));
+  out["concurrency"] = s.concurrency;
+  out["states"] = s.states;
+  out["before_retry"] = s.before_retry;
+  return out;
+}
+
+json of(const list_rule& s) {
+  json out = of(static_cast<const asking_rule&>(s));
+  out["since"] = s.since == verify::timestamp_format::rfc3339  ? "rfc3339"
+                 : s.since == verify::timestamp_format::unix_s ? "unix_s"
+                                                               : "unix_ms";
+  if (!s.parameter.empty()) {
+    out["next"] = {{"parameter", s.parameter}};
+    if (s.next) {
+      out["next"]["from"] = *s.next;
+    } else {
+      out["next"]["first"] = s.first;
+    }
+  }
+  out["pages"] = s.pages;
+  out["after_outage"] = s.instead ? "instead" : "beside";
   return out;
 }
 
@@ -165,6 +189,7 @@ json of(const provider& p) {
   out["order"] = p.order == transition::order_rule::sequence ? "sequence" : "table";
   out["mode"] = p.hints ? "hint" : "full";
   if (p.status) out["status"] = of(*p.status);
+  if (p.list) out["catch_up"] = of(*p.list);
   out["answer_within"] = text(p.answer_within);
   if (p.silence_alert) out["silence_alert"] = text(*p.silence_alert);
   if (p.expected_rate)

@@ -43,6 +43,9 @@ class provider_reader {
     const field status = s.get("status");
     read_status(
         r_, status, table_, [this](const field& f, auto& to) { read_words(f, to); }, out_);
+    const field list = s.get("catch_up");
+    read_list(
+        r_, list, [this](const field& f, auto& to) { read_words(f, to); }, out_);
     if (out_.hints && !s.has("status"))
       r_.error(where_.at, std::string(where_.name) + ": status is required: with mode: hint all news is looked up there");
     return std::move(out_);
@@ -151,8 +154,6 @@ class provider_reader {
     if (const field rate = s.get("rate")) read_rate(rate);
     if (out_.hints && out_.unmatched == config::unmatched::register_)
       r_.error(s.key_at("unmatched"), "unmatched: register: a hint says too little to register an operation by");
-    if (out_.hints && (out_.extract.items || out_.extract.each))
-      r_.error(s.key_at("extract"), "extract: items and each with mode: hint are " + std::string(not_served_text));
   }
 
   void read_mode(section& s) {

@@ -47,6 +47,8 @@ void check_parts(reading& r, position at, const extract& from, const std::map<st
 using words_of_provider = std::function<void(const field&, std::map<std::string, std::string, std::less<>>&)>;
 // `status` of one provider, of which everything else has been read. `table` may be nullptr.
 void read_status(reading& r, const field& f, const transition::workflow* table, const words_of_provider& words, provider& out);
+// `catch_up`, the same.
+void read_list(reading& r, const field& f, const words_of_provider& words, provider& out);
 
 // `limit: {after, event}` or `limit: none`; false when a problem was reported.
 bool read_limit(reading& r, const field& f, std::optional<transition::limit>& out);

@@ -30,20 +30,25 @@ const postgres::statement sweep_keys{
     {oid::int8}};
 
 // Whoever applies one meanwhile has its row; then it is not here any more. What a person was asked about it is over with it ($4:
-// IDs for that, as many as rows at most).
+// IDs for that, as many as rows at most). A callback whose review somebody acts on just now is left for the next round: who
+// holds a review may go on to its callback, so that here nothing is waited for.
 const postgres::statement sweep_parked{
     "sweep_parked",
-    "WITH due AS MATERIALIZED (SELECT p.id FROM recibo.parked p JOIN unnest($1, $2) AS w(provider, seconds) ON w.provider = "
+    "WITH old AS MATERIALIZED (SELECT p.id FROM recibo.parked p JOIN unnest($1, $2) AS w(provider, seconds) ON w.provider = "
     "p.provider WHERE p.parked_at < now() - w.seconds * interval '1 second' ORDER BY p.parked_at LIMIT $3 FOR UPDATE OF p SKIP "
     "LOCKED), "
+    "asked AS MATERIALIZED (SELECT r.id, r.delivery FROM recibo.reviews r WHERE r.delivery IN (SELECT id FROM old) "
+    "AND r.kind = 'parked_age' AND r.status = 'open' FOR NO KEY UPDATE SKIP LOCKED), "
+    "due AS MATERIALIZED (SELECT o.id FROM old o WHERE (SELECT count(*) FROM recibo.reviews r WHERE r.delivery = o.id "
+    "AND r.kind = 'parked_age' AND r.status = 'open') = (SELECT count(*) FROM asked a WHERE a.delivery = o.id)), "
     "names AS (DELETE FROM recibo.parked_identities i USING due WHERE i.parked = due.id), "
     "signed AS (DELETE FROM recibo.signed_contents s USING due WHERE s.owner = due.id), "
     "gone AS (DELETE FROM recibo.parked p USING due WHERE p.id = due.id RETURNING p.id, p.provider, p.request_id, p.parked_at), "
     "noted AS (INSERT INTO recibo.unclaimed (delivery, provider, request_id, parked_at, ended_at) "
     "SELECT id, provider, request_id, parked_at, now() FROM gone), "
     "closed AS (UPDATE recibo.reviews r SET status = 'resolved', resolved_at = now(), resolved_by = 'recibo', "
-    "resolution = 'given_up', reason = 'no operation came in time' FROM gone "
-    "WHERE r.delivery = gone.id AND r.kind = 'parked_age' AND r.status = 'open' RETURNING r.id), "
+    "resolution = 'given_up', reason = 'no operation came in time' FROM gone JOIN asked ON asked.delivery = gone.id "
+    "WHERE r.id = asked.id RETURNING r.id), "
     "acted AS (INSERT INTO recibo.review_actions (id, review, action, at, actor, resolution, reason) "
     "SELECT ($4)[row_number() OVER ()], id, 'resolved', now(), 'recibo', 'given_up', 'no operation came in time' FROM closed) "
     "SELECT provider, count(*) FROM gone GROUP BY provider ORDER BY provider",

@@ -138,7 +138,8 @@ class extraction {
 
   void items() {
     const auto& rule = how_.extract.items;
-    if (!rule || sources_.broken()) return;
+    // Whatever items a hint names, its operation is asked about.
+    if (!rule || how_.hints || sources_.broken()) return;
     recibo::result<json_value> body = json_value();
     if (element_ == nullptr) body = parse_json(body_);
     if (!body) return fault({permanent::malformed_json, "body: " + body.error().detail});
@@ -424,6 +425,11 @@ std::vector<record::callback> extract_each(const config::provider& how, const ht
     extraction work(how, from, part, &element, i);
     work.run();
     if (part.unprocessable) continue;
+    if (part.is_hint()) {
+      // What it says does not count, so that one key has one content.
+      part.content_digest = sha256(part.key);
+      continue;
+    }
     if (how.content == config::content_rule::fields) {
       part.content_digest = work.content();
     } else if (const auto text = canonical_json(element)) {

@@ -135,10 +135,12 @@ awaitable<void> check_lane::ask(settings_ptr settings, storage::claimed_look_up 
   result<http::outbound_answer> answer = error(permanent::malformed_field);
   const auto began = steady_clock::now();
   judged_attempt judged;
-  const bool lost = one.attempts > rule.retry.attempts + lost_most;
+  // Beyond the attempts of the schedule nothing is asked any more where what was asked could not be recorded.
+  const bool in_vain = one.reason == not_recorded && one.attempts > rule.retry.attempts;
+  const bool lost = in_vain || one.attempts > rule.retry.attempts + lost_most;
   if (lost) {
     judged.what = next_step::give_up;
-    judged.reason = lost_attempts;
+    judged.reason = in_vain ? not_recorded : lost_attempts;
     judged.theirs = false;
   } else if (request) {
     auto pending = parts_.client.send(std::move(*request), status_rules(rule));
@@ -160,6 +162,7 @@ awaitable<void> check_lane::ask(settings_ptr settings, storage::claimed_look_up 
   if (judged.what == next_step::again) {
     notify::judgement asked;
     if (answer) asked = notify::judge(answer->status, judged.retry_after, recibo::now());
+    if (asked.retry_after) co_await leave_alone(rule, *asked.retry_after);
     wait = notify::next_wait(rule.retry, one.attempts, asked, random());
   }
   if (wait) {
@@ -168,8 +171,11 @@ awaitable<void> check_lane::ask(settings_ptr settings, storage::claimed_look_up 
     co_await settle(std::move(outcome));
     co_return;
   }
-  // Nothing was asked, and who wanted it asked sees why: nothing is in doubt.
-  if (!request && one.cause != "hint" && one.cause != "state") {
+  // Nothing was asked, and who wanted it asked sees why: nothing is in doubt. Nor is it where a retry is all that hangs on it,
+  // and the provider does not know the operation.
+  const bool told = !request && one.cause != "hint" && one.cause != "state";
+  const bool unknown_before_retry = one.cause == record::retry_event && one.times == 1 && judged.reason == "not_found";
+  if (told || unknown_before_retry) {
     outcome.what = next::failed;
     attempt.end();
     parts_.counts.settled(name_, "failed");
@@ -177,22 +183,7 @@ awaitable<void> check_lane::ask(settings_ptr settings, storage::claimed_look_up 
     co_return;
   }
 
-  record::look_up_attempt made;
-  made.id = one.id;
-  made.holder = by_.bytes;
-  made.number = one.attempts;
-  made.host = outcome.host;
-  made.answer_status = outcome.answer_status;
-  made.duration = outcome.duration;
-  made.outcome = judged.reason;
-  record::callback c;
-  c.settings = settings;
-  c.provider = rule.reads.get();
-  c.received_at = recibo::now();
-  c.id = make_id<delivery_id>(c.received_at);
-  c.peer = outcome.host;
-  c.request_id = one.request_id;
-  c.looked_up = std::make_shared<const record::look_up_attempt>(std::move(made));
+  auto c = callback_of(settings, one, outcome);
   if (judged.what == next_step::read) {
     auto whole = as_request(*answer);
     parts_.read(*rule.reads, whole, c);
@@ -203,17 +194,65 @@ awaitable<void> check_lane::ask(settings_ptr settings, storage::claimed_look_up 
         error(permanent::check_failed, request ? detail_of(judged.reason, one.attempts) : "look-up: " + request.error().detail);
     make_trouble(c, one.id, judged.reason, answer ? std::move(answer->body) : std::string());
   }
-  const bool done = co_await record(std::move(c), one);
+  auto recorded = co_await record(std::move(c), one);
+  if (!recorded && recorded.error().code == transient::shutting_down) co_return;  // it goes back
   attempt.end();
-  if (done) co_return;
-  // It is asked again: what it said is not known to be recorded, and what it says then counts.
-  outcome.what = next::returned;
-  outcome.reason = "not_recorded";
-  outcome.wait = 1s;
+  if (recorded) co_return;
+  co_await settle_unrecorded(settings, one, std::move(outcome), recorded.error(), lost);
+}
+
+// It is asked again: what it said is not known to be recorded, and what it says then counts. But not for ever: then a person is
+// told, and if even that cannot be recorded it is given up.
+awaitable<void> check_lane::settle_unrecorded(settings_ptr settings, const storage::claimed_look_up& one,
+                                              storage::look_up_outcome outcome, error why, bool lost) {
+  const auto& rule = *provider_of(*settings, name_)->status;
+  outcome.reason = not_recorded;
+  auto wait = notify::next_wait(rule.retry, one.attempts, {}, random());
+  if (why.code == permanent::not_found) {
+    // There is no operation any more that it could be about.
+    wait.reset();
+  } else if (!wait && !lost) {
+    auto c = callback_of(settings, one, outcome);
+    c.unprocessable = error(permanent::check_failed, detail_of(not_recorded, one.attempts));
+    make_trouble(c, one.id, not_recorded, {});
+    const auto told = co_await record(std::move(c), one);
+    if (told) co_return;
+    wait = rule.retry.max;
+  }
+  if (wait) {
+    outcome.wait = *wait;
+  } else {
+    outcome.what = next::failed;
+    parts_.counts.settled(name_, "failed");
+    log::error(
+        "a look-up is given up, and not even that can be recorded",
+        {{"provider", name_}, {"look_up_id", to_string(one.id)}, {"request_id", one.request_id}, {"code", code_word(why.code)}});
+  }
   co_await settle(std::move(outcome));
 }
 
-awaitable<bool> check_lane::record(record::callback c, const storage::claimed_look_up& one) {
+record::callback check_lane::callback_of(const settings_ptr& settings, const storage::claimed_look_up& one,
+                                         const storage::look_up_outcome& outcome) const {
+  record::look_up_attempt made;
+  made.id = one.id;
+  made.holder = by_.bytes;
+  made.number = one.attempts;
+  made.host = outcome.host;
+  made.answer_status = outcome.answer_status;
+  made.duration = outcome.duration;
+  made.outcome = outcome.reason;
+  record::callback c;
+  c.settings = settings;
+  c.provider = provider_of(*settings, name_)->status->reads.get();
+  c.received_at = recibo::now();
+  c.id = make_id<delivery_id>(c.received_at);
+  c.peer = outcome.host;
+  c.request_id = one.request_id;
+  c.looked_up = std::make_shared<const record::look_up_attempt>(std::move(made));
+  return c;
+}
+
+awaitable<result<void>> check_lane::record(record::callback c, const storage::claimed_look_up& one) {
   const bool given_up = c.looked_up->outcome != "answered";
   record::work work(std::move(c));
   auto pending = parts_.record(std::move(work), steady_clock::now() + record_limit);
@@ -223,7 +262,7 @@ awaitable<bool> check_lane::record(record::callback c, const storage::claimed_lo
                                                                {"look_up_id", to_string(one.id)},
                                                                {"request_id", one.request_id},
                                                                {"code", code_word(recorded.error().code)}});
-    co_return false;
+    co_return recorded.error();
   }
   const auto word = recorded->replayed ? transition::disposition::duplicate : recorded->disposition;
   parts_.counts.settled(name_, given_up ? "failed" : transition::to_string(word));
@@ -237,7 +276,14 @@ awaitable<bool> check_lane::record(record::callback c, const storage::claimed_lo
               {"disposition", transition::to_string(word)},
               {"state", recorded->state},
               {"delivery_id", to_string(recorded->delivery)}});
-  co_return true;
+  co_return result<void>();
+}
+
+// For all that is asked of this provider, by whatever replica: it asked for time, not for another question.
+awaitable<void> check_lane::leave_alone(const config::status_rule& rule, std::chrono::seconds wanted) {
+  const auto wait = std::min<milliseconds>(wanted, rule.retry.max);
+  if (wait <= milliseconds(0)) co_return;
+  co_await storage::hold_look_ups(parts_.pool, name_, wait, steady_clock::now() + database_limit);
 }
 
 awaitable<void> check_lane::settle(storage::look_up_outcome what) {

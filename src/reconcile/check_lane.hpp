@@ -41,8 +41,14 @@ class check_lane {
   boost::asio::awaitable<bool> claim(settings_ptr settings);
   boost::asio::awaitable<void> catch_up();
   boost::asio::awaitable<void> ask(settings_ptr settings, storage::claimed_look_up one, bool probe);
-  // The answer, or what stands for it, to the recorder; whether it is on record.
-  boost::asio::awaitable<bool> record(record::callback c, const storage::claimed_look_up& one);
+  // The answer, or what stands for it, to the recorder; an error: it is not on record, or not known to be.
+  boost::asio::awaitable<result<void>> record(record::callback c, const storage::claimed_look_up& one);
+  record::callback callback_of(const settings_ptr& settings, const storage::claimed_look_up& one,
+                               const storage::look_up_outcome& outcome) const;
+  // What becomes of an attempt whose answer the recorder refused.
+  boost::asio::awaitable<void> settle_unrecorded(settings_ptr settings, const storage::claimed_look_up& one,
+                                                 storage::look_up_outcome outcome, error why, bool lost);
+  boost::asio::awaitable<void> leave_alone(const config::status_rule& rule, std::chrono::seconds wanted);
   boost::asio::awaitable<void> settle(storage::look_up_outcome what);
   // What an attempt says about the provider as a whole.
   boost::asio::awaitable<void> heed(const judged_attempt& judged, bool probe);

@@ -19,14 +19,20 @@ result<http::outbound_request> status_request(const config::status_rule& rule, s
   if (!url) return url.error();
   http::outbound_request out;
   out.url = std::move(*url);
-  for (const auto& [name, value] : rule.headers) out.headers.emplace_back(name, std::string(value.reveal()));
-  if (!names(out.headers, "accept")) out.headers.emplace_back("accept", "application/json");
-  if (!names(out.headers, "accept-encoding")) out.headers.emplace_back("accept-encoding", "identity");
-  if (!names(out.headers, "user-agent")) out.headers.emplace_back("user-agent", "recibo");
+  out.headers = status_headers(rule);
   return out;
 }
 
-http::outbound_rules status_rules(const config::status_rule& rule) {
+http::header_list status_headers(const config::asking_rule& rule) {
+  http::header_list out;
+  for (const auto& [name, value] : rule.headers) out.emplace_back(name, std::string(value.reveal()));
+  if (!names(out, "accept")) out.emplace_back("accept", "application/json");
+  if (!names(out, "accept-encoding")) out.emplace_back("accept-encoding", "identity");
+  if (!names(out, "user-agent")) out.emplace_back("user-agent", "recibo");
+  return out;
+}
+
+http::outbound_rules status_rules(const config::asking_rule& rule) {
   http::outbound_rules out;
   out.timeout = rule.timeout;
   out.connect_timeout = std::min<std::chrono::milliseconds>(out.connect_timeout, rule.timeout);
@@ -107,6 +113,7 @@ std::string detail_of(std::string_view reason, int attempts) {
   if (reason == not_found)
     return "look-up: the provider does not know the operation, twice; that is not a failure of the operation";
   if (reason == lost_attempts) return "look-up: given up, because whoever asked was lost each time";
+  if (reason == not_recorded) return "look-up: what the provider answered could not be recorded; asked again each time, in vain";
   if (reason == unauthorized) return "look-up: the provider refuses the credentials that it is asked with";
   if (reason == "redirect") return "look-up: the provider answered with a redirect, which is never followed";
   if (reason == code_word(permanent::answer_too_large)) return "look-up: the provider's answer is larger than status.body allows";

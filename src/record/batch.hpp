@@ -113,6 +113,17 @@ class batch final : public plan {
                        const storage::parked_row* waited);
   void decide_registration(const registration& r, verdict& v);
   void decide_event(const event& e, verdict& v);
+  // Whether the provider has to be asked before this event is raised (R23).
+  static bool asks_first(const config::settings& settings, const operation_in_hand& o, std::string_view event, bool has_evidence);
+  // Whether it may be raised now; else `v` says why not, or that the provider is asked.
+  bool may_retry(const event& e, operation_in_hand& o, verdict& v);
+  // The word of record::retry_…, and since which fact: asks for a look-up where there is none that counts. `asked_at`: of the one
+  // that is waited for. Empty: nothing stands against it.
+  std::pair<std::string_view, std::int32_t> ask_before_retry(const config::settings& settings, operation_in_hand& o,
+                                                             const std::string& actor,
+                                                             const std::optional<std::int32_t>& asked_at);
+  // The word for what a look-up that has ended came to.
+  std::string_view judge_retry(const config::settings& settings, operation_in_hand& o, const storage::retry_look_up& said);
   void decide_payload_access(const payload_access& p, verdict& v);
   void decide_rematch(const rematch& r, verdict& v);
   void decide_workflow_change(const workflow_change& w, verdict& v);
@@ -139,7 +150,7 @@ class batch final : public plan {
   void decide_hint(const callback& c, operation_in_hand& o, verdict& v, const storage::parked_row* waited);
   void look_up_in_state(const config::settings& settings, const operation_in_hand& o);
   void want_look_up(const config::provider& of, const operation_in_hand& o, std::string_view cause, std::string asked_by,
-                    const std::string& reference);
+                    const std::string& reference, std::optional<std::int32_t> sequence = std::nullopt);
   // What a look-up came to: by its operation, which is known.
   void decide_looked_up(const callback& c, verdict& v);
   // Its row, once it is decided.

@@ -3,6 +3,7 @@
 
 #include "recibo/config/answers.hpp"
 #include "recibo/evidence/facts.hpp"
+#include "recibo/record/listed.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -133,8 +134,15 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
   auto* o = &known;
   v.is = verdict::kind::decided;
   auto* const claim = claim_of(c, *o);
+  if (claim != nullptr && claim->content_digest != c.content_digest &&
+      same_content(claim->content_digest, c.content_digest, claim->key)) {
+    // One of the two came from a list of events: what is on record under the key is what it speaks of.
+    callback same = c;
+    same.content_digest = claim->content_digest;
+    return decide_known(same, known, v, waited);
+  }
   // The same bytes may have failed before: they are understood now.
-  if (found_.any_failed && !group_ && !waited && !c.replay && !c.looked_up && !has_failed_items(c.items))
+  if (found_.any_failed && !group_ && !waited && !c.replay && !c.looked_up && !c.listed && !has_failed_items(c.items))
     close_resent(c, c.id, claim != nullptr);
 
   if (const auto* const key = waited ? nullptr : earlier_key(c, *o, claim)) {
@@ -296,6 +304,7 @@ void batch::record_delivery(const callback& c, operation_in_hand& o, std::string
     d.payload = payload ? *payload : keep_payload(c);
     d.answer_status = status;
     d.items = items;
+    if (c.listed) d.look_up = *c.listed;
     writes_.new_deliveries.add(d);
   }
 
@@ -311,6 +320,7 @@ void batch::record_delivery(const callback& c, operation_in_hand& o, std::string
   fact.answer_status = status;
   fact.items = items;
   if (c.looked_up) fact.look_up = c.looked_up->id;
+  if (c.listed) fact.look_up = *c.listed;
   if (taken) fact.move = moved_by(c, o, *taken);
   append_audit(o, evidence::delivery_fact(fact), c.id);
 

@@ -11,6 +11,8 @@ namespace {
 using transition::timer_kind;
 
 constexpr std::string_view overdue_kind = "overdue";
+// How long the clock waits for what a provider says before a retry, until it looks again.
+constexpr std::chrono::seconds retry_look_every{5};
 
 bool has_moved(const operation_in_hand& o) {
   return o.created || o.row.version != o.locked_version || o.row.workflow != o.locked_workflow;
@@ -76,9 +78,24 @@ void batch::decide_timer(const timer_due& t, verdict& v) {
     return;
   }
 
+  auto reason = reason_of(t.kind, o->row.state, timer.due_at);
+  auto move = transition::decide_event(table, o->row.state, event, transition::actor_kind::clock, false);
+  if (move && asks_first(*t.settings, *o, event, false)) {
+    // Something was recorded of it in this batch; what was read of its moves is from before that.
+    if (o->changed) return;
+    const auto word = ask_before_retry(*t.settings, *o, std::string(evidence::clock_actor), std::nullopt).first;
+    if (word == retry_asks) {
+      o->put_off_timers[t.kind] = {timer.read_at + retry_look_every, event};
+      v.outcome.detail = timer_put_off;
+      timer.fired = true;
+      return;
+    }
+    if (!word.empty()) {
+      reason += ", and what the provider says has to be looked at before it is retried";
+      move = error(permanent::illegal_transition);
+    }
+  }
   timer.fired = true;
-  const auto reason = reason_of(t.kind, o->row.state, timer.due_at);
-  const auto move = transition::decide_event(table, o->row.state, event, transition::actor_kind::clock, false);
   // A limit is over with its state. A deadline that has passed stays passed, so that it is not raised again.
   if (!move || t.kind == timer_kind::deadline) writes_.fired_timers.add(o->row.id, t.kind);
   if (move) {
@@ -103,7 +120,9 @@ void batch::open_overdue(operation_in_hand& o, const config::settings& settings,
     ++known->second.times;
     return;
   }
-  const std::string detail = std::string(reason) + ", and no transition answers to '" + std::string(event) + "' there";
+  const bool asked = event == retry_event && asks_first(settings, o, event, false);
+  const std::string detail =
+      asked ? std::string(reason) : std::string(reason) + ", and no transition answers to '" + std::string(event) + "' there";
   const auto* const state = table_of(o, settings).find_state(o.row.state);
   storage::review_row r;
   r.id = make_id<review_id>(at_);

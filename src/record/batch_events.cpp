@@ -115,6 +115,7 @@ operation_in_hand& batch::create(const registration& r) {
   learn(r.references, o);
   for (const auto& item : r.items) add_item(o, item.item_id);
   notify(*r.settings, o, "operation.accepted");
+  look_up_in_state(*r.settings, o);
   return o;
 }
 
@@ -181,10 +182,15 @@ void batch::decide_event(const event& e, verdict& v) {
 
   auto* const item = e.item_id ? found_.find_item(*o, *e.item_id) : nullptr;
   if (e.item_id && !item) return refuse(v, error(permanent::not_found, "the operation has no such item"));
+  const bool has_asked = e.who == transition::actor_kind::operator_ && !e.evidence.empty();
+  const bool asks = asks_first(*e.settings, *o, e.name, has_asked);
+  // Whatever it has moved to: what was wanted was wanted of another state.
+  if (asks && e.asked_at && !may_retry(e, *o, v)) return;
   auto move = permitted_move(*o, *e.settings, item, e.name, e.who, !e.evidence.empty());
   if (!move) return refuse(v, move.error());
   if (const auto foreign = taken_reference(e.references, *o))
     return refuse(v, error(permanent::alias_taken, "a reference belongs to another operation of the provider"));
+  if (asks && !e.asked_at && !may_retry(e, *o, v)) return;
 
   const auto learned = found_.unknown_references(o->row.provider, e.references);
   if (!found_.may_meet(learned) || (!learned.empty() && !found_.may_apply(o->row.provider, o->row.request_id, learned))) {

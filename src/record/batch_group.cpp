@@ -211,7 +211,8 @@ std::vector<batch::group_step> batch::order_of_group(const callback_group& g) {
 
 // Which operation it says something of that nobody has said under its key yet; empty: nothing is to be looked at together.
 std::string batch::subject_text(const callback& c) {
-  if (!c.understood() || c.event.empty() || c.event == "ignore") return {};
+  // Hints say nothing that could contradict.
+  if (!c.understood() || c.is_hint() || c.event.empty() || c.event == "ignore") return {};
   if (auto* o = found_.find_for(c))
     return claim_of(c, *o) == nullptr && conflict_of(c, *o) == nullptr ? "o" + std::string(o->row.id.binary()) : std::string();
   if (!c.request_id.empty()) return "r" + c.request_id;

@@ -29,8 +29,67 @@ void batch::decide_look_up(const look_up& l, verdict& v) {
   v.outcome = outcome_of(*o);
 }
 
+bool batch::asks_first(const config::settings& settings, const operation_in_hand& o, std::string_view event, bool has_evidence) {
+  // Who brings evidence has asked by other means.
+  if (event != retry_event || has_evidence) return false;
+  const auto of = settings.providers.find(o.row.provider);
+  return of != settings.providers.end() && of->second.status && of->second.status->before_retry;
+}
+
+bool batch::may_retry(const event& e, operation_in_hand& o, verdict& v) {
+  // What was read of its moves is from before this batch's.
+  if (o.changed || o.created) {
+    v.is = verdict::kind::busy;
+    return false;
+  }
+  const auto [word, asked_at] = ask_before_retry(*e.settings, o, e.actor, e.asked_at);
+  if (word.empty()) return true;
+  v.is = verdict::kind::decided;
+  v.outcome = outcome_of(o);
+  v.outcome.detail = word;
+  v.outcome.asked_at = asked_at;
+  return false;
+}
+
+std::pair<std::string_view, std::int32_t> batch::ask_before_retry(const config::settings& settings, operation_in_hand& o,
+                                                                  const std::string& actor,
+                                                                  const std::optional<std::int32_t>& asked_at) {
+  const auto known = found_.retries.find(o.row.id);
+  const auto* const said = known == found_.retries.end() ? nullptr : &known->second;
+  const auto since = asked_at.value_or(said ? said->sequence : 0);
+  const bool moved = said && said->moved && *said->moved > since;
+  if (asked_at && moved) return {retry_overtaken, since};
+  if (said && !moved && (said->status == "queued" || said->status == "asking")) {
+    writes_.hastened_look_ups.add(o.row.id);
+    return {retry_asks, since};
+  }
+  // What was said a moment ago to a retry that did not wait for it holds for this one, as long as nothing has moved.
+  if (said && !moved && (said->fresh || asked_at)) return {judge_retry(settings, o, *said), since};
+  want_look_up(settings.providers.at(o.row.provider), o, retry_event, actor, {}, o.row.sequence);
+  return {retry_asks, o.row.sequence};
+}
+
+std::string_view batch::judge_retry(const config::settings& settings, operation_in_hand& o, const storage::retry_look_up& said) {
+  // That the provider does not know the operation is the best that can be heard of it: nothing has happened.
+  const auto& why = said.reason;
+  const bool not_asked = why == "no_reference" || why == "reference_refused" || why == "no_status";
+  if (said.status == "failed") return why == "not_found" ? std::string_view() : not_asked ? retry_unclear : retry_unknown;
+  const auto word = transition::parse_disposition(said.disposition);
+  if (!word) return retry_unclear;
+  const bool no_news = *word == disposition::redundant || *word == disposition::stale;
+  if (!no_news && *word != disposition::duplicate) return retry_unclear;
+  // Said before, and taken or not taken then: what it would mean now is asked of the table.
+  const auto& words = settings.providers.at(o.row.provider).status->reads->events;
+  const auto mapped = said.event ? words.find(*said.event) : words.end();
+  if (mapped == words.end()) return *word == disposition::duplicate ? retry_unclear : std::string_view();
+  if (mapped->second == "ignore") return {};
+  const auto& table = table_of(o, settings);
+  const auto would = transition::decide_event(table, o.row.state, mapped->second, transition::actor_kind::provider, true);
+  return would ? retry_unclear : std::string_view();
+}
+
 void batch::want_look_up(const config::provider& of, const operation_in_hand& o, std::string_view cause, std::string asked_by,
-                         const std::string& reference) {
+                         const std::string& reference, std::optional<std::int32_t> sequence) {
   if (!of.status) return;
   storage::look_up_row row;
   row.operation = o.row.id;
@@ -39,9 +98,15 @@ void batch::want_look_up(const config::provider& of, const operation_in_hand& o,
   if (of.status->by_reference) row.reference = reference;
   row.cause = cause;
   row.asked_by = std::move(asked_by);
+  row.sequence = sequence;
   std::pair what(o.row.id, row.reference);
-  const auto [known, fresh] = writes_.new_look_ups.try_emplace(std::move(what), std::move(row));
-  if (!fresh) ++known->second.times;
+  const auto [known, fresh] = writes_.new_look_ups.try_emplace(std::move(what), row);
+  if (fresh) return;
+  ++known->second.times;
+  if (!sequence) return;
+  known->second.cause = row.cause;
+  known->second.asked_by = std::move(row.asked_by);
+  known->second.sequence = sequence;
 }
 
 void batch::look_up_in_state(const config::settings& settings, const operation_in_hand& o) {

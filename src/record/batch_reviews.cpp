@@ -117,6 +117,10 @@ void batch::decide_review_action(const review_action& a, verdict& v) {
     if (r->of_item)
       return refuse(v, permanent::illegal_transition,
                     "this review is about an item: raise the item's event by its item_id, and resolve the review without one");
+    if (asks_first(*a.settings, *o, a.event, !a.evidence.empty()))
+      return refuse(v, permanent::illegal_transition,
+                    "the provider is asked before a retry: raise it as an event and resolve the review without one, or say by "
+                    "which evidence nothing has happened");
     const auto move = permitted_move(*o, *a.settings, nullptr, a.event, transition::actor_kind::operator_, !a.evidence.empty());
     if (!move) {
       v.is = verdict::kind::refused;

@@ -60,6 +60,7 @@ void batch::decide_workflow_change(const workflow_change& w, verdict& v) {
   if (o->row.state != to) {
     o->row.state = to;
     o->row.state_at = at_;
+    look_up_in_state(*w.settings, *o);
   }
   o->table = w.to.get();
   o->settings = w.settings.get();

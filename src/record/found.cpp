@@ -256,6 +256,9 @@ void found::take(look what, const postgres::rows& from) {
         if (const auto o = by_id_.find(of.operation); o != by_id_.end()) o->second->reviews_open = of.count;
       }
       break;
+    case look::retries:
+      for (auto& one : storage::read_retry_look_ups(from)) retries.insert_or_assign(one.operation, std::move(one));
+      break;
     case look::timers:
       for (auto& t : storage::read_timers(from)) timers.insert_or_assign({t.operation, t.kind}, std::move(t));
       break;

@@ -9,6 +9,7 @@
 #include "recibo/storage/evidence.hpp"
 #include "recibo/storage/items.hpp"
 #include "recibo/storage/keys.hpp"
+#include "recibo/storage/look_ups.hpp"
 #include "recibo/storage/operations.hpp"
 #include "recibo/storage/parked.hpp"
 #include "recibo/storage/registrations.hpp"
@@ -184,6 +185,8 @@ class found {
   std::map<delivery_id, storage::old_parked> old_parked;
   // There are failed callbacks at all.
   bool any_failed = false;
+  // Of operations that somebody wants to retry: the latest look-up ahead of that.
+  std::map<operation_id, storage::retry_look_up> retries;
   // Timers of operations in hand that something has run out for, and the downtimes since the oldest of them was set.
   std::map<std::pair<operation_id, transition::timer_kind>, storage::timer_row> timers;
   std::vector<transition::downtime> downtimes;
@@ -217,7 +220,7 @@ class found {
   std::vector<review_id> acted_on_;
   std::vector<operation_id> acting_for_;
   std::vector<delivery_id> growing_old_;
-  std::vector<operation_id> running_out_;
+  std::vector<operation_id> running_out_, retried_;
   // What a statement of a look asked for, in the order in which its answers come.
   enum class look {
     meet,           // names that somebody else holds
@@ -245,6 +248,7 @@ class found {
     acted_reviews,  // reviews that somebody acts on
     open_reviews,   // how many reviews of an operation are open
     old_parked,     // what has waited too long
+    retries,        // what providers said ahead of retries
     timers,         // what has run out, as it stands under the lock
     downtimes,      // when intake was down meanwhile
   };

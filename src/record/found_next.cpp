@@ -40,6 +40,7 @@ void found::plan_next_look() {
       miss(e->request_id);
       if (const auto* o = find(e->request_id)) {
         if (!e->references.empty()) learn_for(*o, e->references);
+        if (e->name == retry_event) retried_.push_back(o->row.id);
         if (e->changes && !o->row.corrected) intents_.emplace_back(o->row.id, 0);
         if (e->item_id) {
           item_names_.push_back({o->row.id, *e->item_id});
@@ -76,6 +77,9 @@ void found::plan_next_look() {
       miss(t->request_id);
       if (const auto* o = find(t->request_id)) {
         running_out_.push_back(o->row.id);
+        // What runs out may raise a retry; which event it is, is read with it.
+        const auto of = t->settings->providers.find(o->row.provider);
+        if (of != t->settings->providers.end() && of->second.status) retried_.push_back(o->row.id);
         // Both timers of one state are one exception.
         if (o->row.review_open) conflicts_.push_back({o->row.id, overdue_digest(o->row), std::nullopt});
       }
@@ -138,6 +142,7 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   failed_later_.clear();
   acting_for_.clear();
   running_out_.clear();
+  retried_.clear();
   switch (++looks_) {
     case 2:
       plan_next_look();
@@ -230,6 +235,11 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   if (!acting_for_.empty()) {
     storage::append_count_open_reviews(to, acting_for_);
     next_look_.push_back(look::open_reviews);
+  }
+  if (!retried_.empty()) {
+    sort_unique(retried_, std::less<>());
+    storage::append_find_retry_look_ups(to, retried_);
+    next_look_.push_back(look::retries);
   }
   if (!running_out_.empty()) {
     sort_unique(running_out_, std::less<>());

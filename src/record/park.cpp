@@ -5,6 +5,7 @@
 #include "items_text.hpp"
 #include "recibo/config/answers.hpp"
 #include "recibo/record/left_out.hpp"
+#include "recibo/record/listed.hpp"
 #include "sort_unique.hpp"
 
 #include <algorithm>
@@ -251,7 +252,7 @@ park::waiting* park::known_as(const callback& c) {
   }
   auto& rows = parked_[{c.provider->name, c.key}];
   const auto same = std::find_if(rows.begin(), rows.end(), [&](const auto& w) {
-    return w.row.content_digest == c.content_digest && share_a_name(c, w.row);
+    return same_content(w.row.content_digest, c.content_digest, c.key) && share_a_name(c, w.row);
   });
   return same == rows.end() ? nullptr : &*same;
 }

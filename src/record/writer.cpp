@@ -79,6 +79,32 @@ void append_lock_waiting(storage::checked_pipeline& to, const work& w) {
   if (const auto* v = std::get_if<review_due>(&w)) storage::append_lock_waiting(to, v->request_id);
 }
 
+// Only what is ours, or was stored before, is left of it.
+void make_unstorable(callback& c) {
+  c.unprocessable = error(permanent::malformed_field, "a value cannot be stored");
+  c.event_raw.clear();
+  c.items.clear();
+  c.occurred_at.reset();
+  if (!c.looked_up) {
+    c.request_id.clear();
+    c.key.clear();
+    return;
+  }
+  // Whose it is was known before it was asked for, and the look-up is settled with it. It uses up no key of an answer, so that
+  // it counts once it can be stored.
+  canonical key;
+  key.add(c.key).add(to_string(c.looked_up->id));
+  c.key = key.bytes();
+  c.references.clear();
+  c.unproven_references.clear();
+  c.named_instead.reset();
+  c.sequence.reset();
+  c.amount.reset();
+  c.currency.reset();
+  c.account.reset();
+  c.result.clear();
+}
+
 }  // namespace
 
 bool desk::too_many_culprits(steady_time now) {
@@ -400,14 +426,7 @@ boost::asio::awaitable<void> writer::settle_culprit(entry_ptr e, postgres::fault
       if (!is_settled(*g, i) && !g->parts[i].unprocessable) unstorable.push_back(&g->parts[i]);
   }
   if (why == postgres::fault::senders_data && !unstorable.empty()) {
-    for (auto* c : unstorable) {
-      c->unprocessable = error(permanent::malformed_field, "a value cannot be stored");
-      c->request_id.clear();
-      c->event_raw.clear();
-      c->key.clear();
-      c->items.clear();
-      c->occurred_at.reset();
-    }
+    std::for_each(unstorable.begin(), unstorable.end(), [](callback* c) { make_unstorable(*c); });
     std::vector<entry_ptr> alone{e};
     co_await process(std::move(alone));
     co_return;

@@ -78,6 +78,7 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   std::move(resumed_deadlines.rows).append_to(to);
   // What is settled goes first: what is asked anew in this batch does not wait for it.
   std::move(answered_look_ups.rows).append_to(to);
+  std::move(hastened_look_ups.rows).append_to(to);
   storage::new_look_ups asked;
   for (const auto& [what, row] : new_look_ups) asked.add(row, at);
   std::move(asked.rows).append_to(to);

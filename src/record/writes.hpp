@@ -63,6 +63,7 @@ struct writes {
   storage::resumed_deadlines resumed_deadlines;
   // By operation and reference: of each one waits at most.
   std::map<std::pair<operation_id, std::string>, storage::look_up_row> new_look_ups;
+  storage::hastened_look_ups hastened_look_ups;
   storage::answered_look_ups answered_look_ups;
   // Tables that the database may not have yet, by key.
   std::map<std::int64_t, const transition::workflow*> new_workflows;

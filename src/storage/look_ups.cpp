@@ -17,23 +17,45 @@ using postgres::parameters;
 using postgres::pipeline;
 using postgres::statement;
 
-// Operations that a step of a catch-up looks at.
-constexpr int catch_up_step = 500;
-
 const statement insert_look_ups{
     "insert_look_ups",
-    "WITH wanted AS (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) "
-    "AS u(id, operation, provider, reference, cause, asked_by, times, at)), "
+    "WITH wanted AS (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) "
+    "AS u(id, operation, provider, reference, cause, asked_by, times, at, sequence)), "
     // Who asks does not want to wait for the end of a back-off; a hint must not end it.
     "hastened AS (UPDATE recibo.look_ups l SET next_attempt_at = NULL FROM wanted w WHERE l.operation = w.operation "
     "AND l.reference = w.reference AND l.status = 'asking' AND l.lease_until IS NULL AND w.cause = 'request') "
-    "INSERT INTO recibo.look_ups AS l (id, operation, provider, reference, cause, asked_by, times, asked_at) "
+    "INSERT INTO recibo.look_ups AS l (id, operation, provider, reference, cause, asked_by, times, asked_at, sequence) "
     "SELECT * FROM wanted ORDER BY operation, reference "
     "ON CONFLICT (operation, reference) WHERE status = 'queued' DO UPDATE SET times = l.times + excluded.times, "
-    "cause = CASE WHEN l.cause = 'catch_up' THEN excluded.cause ELSE l.cause END, "
-    "asked_by = CASE WHEN l.cause = 'catch_up' THEN excluded.asked_by ELSE l.asked_by END",
+    "cause = CASE WHEN l.cause = 'catch_up' OR excluded.cause = 'retry' THEN excluded.cause ELSE l.cause END, "
+    "asked_by = CASE WHEN l.cause = 'catch_up' OR excluded.cause = 'retry' THEN excluded.asked_by ELSE l.asked_by END, "
+    "sequence = coalesce(excluded.sequence, l.sequence)",
     {oid::uuid_array, oid::uuid_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::int4_array,
-     oid::timestamptz_array}};
+     oid::timestamptz_array, oid::int4_array}};
+
+// An answer that was given before names the delivery that gave it first, which says the same.
+const statement find_retry_look_ups{
+    "find_retry_look_ups",
+    "SELECT l.operation, l.sequence, (SELECT max(t.sequence) FROM recibo.transitions t WHERE t.operation = l.operation), "
+    "l.status, "
+    "coalesce(l.reason, ''), coalesce(l.disposition, ''), (SELECT d.event FROM recibo.deliveries d WHERE d.id = l.delivery), "
+    "coalesce(l.settled_at > now() - interval '30 seconds', false) FROM unnest($1) AS w(operation) "
+    "CROSS JOIN LATERAL (SELECT * FROM recibo.look_ups x WHERE x.operation = w.operation AND x.sequence IS NOT NULL "
+    "AND x.reference = '' ORDER BY x.id DESC LIMIT 1) l",
+    {oid::uuid_array}};
+const statement select_retry_status{
+    "retry_look_up_status",
+    "SELECT l.status FROM recibo.look_ups l WHERE l.operation = (SELECT o.id FROM recibo.operations o WHERE o.request_id = $1) "
+    "AND l.sequence IS NOT NULL AND l.reference = '' ORDER BY l.id DESC LIMIT 1",
+    {oid::text}};
+
+// A provider that asked for time has it: that is kept with its lane.
+const statement hasten_look_ups{
+    "hasten_look_ups",
+    "UPDATE recibo.look_ups l SET next_attempt_at = least(l.next_attempt_at, now() + interval '5 seconds') "
+    "FROM unnest($1) AS u(operation) WHERE l.operation = u.operation AND l.status = 'asking' AND l.sequence IS NOT NULL "
+    "AND l.lease_until IS NULL",
+    {oid::uuid_array}};
 
 const statement answer_look_ups{
     "answer_look_ups",
@@ -56,7 +78,7 @@ const statement peek_lane{
     "peek_look_ups",
     "SELECT EXISTS (SELECT FROM recibo.look_ups l WHERE l.provider = $1 AND l.status IN ('queued', 'asking') "
     "AND (l.next_attempt_at IS NULL OR l.next_attempt_at <= now()) AND (l.lease_until IS NULL OR l.lease_until < now())) "
-    "AND NOT coalesce(n.breaker <> 'closed' AND n.retry_at > now(), false), "
+    "AND NOT coalesce(n.breaker <> 'closed' AND n.retry_at > now(), false) AND NOT coalesce(n.asked_until > now(), false), "
     "EXISTS (SELECT FROM recibo.catch_ups c WHERE c.provider = $1 AND c.listed_at IS NULL), coalesce(n.breaker, 'closed') "
     "FROM (SELECT) x LEFT JOIN recibo.look_up_lanes n ON n.provider = $1",
     {oid::text}};
@@ -70,10 +92,11 @@ const statement lock_lane{"lock_look_up_lane",
 // $1 provider, $2 holder, $3 lease in ms, $4 per thousand seconds, $5 burst in thousandths, $6 concurrency, $7 limit.
 const statement claim_due{
     "claim_look_ups",
-    "WITH lane AS MATERIALIZED (SELECT breaker, retry_at, "
+    "WITH lane AS MATERIALIZED (SELECT breaker, retry_at, coalesce(asked_until > now(), false) AS left_alone, "
     "least($5::float8 / 1000, tokens + greatest(0, extract(epoch FROM now() - tokens_at)::float8) * $4 / 1000) AS tokens "
     "FROM recibo.look_up_lanes WHERE provider = $1), "
-    "room AS MATERIALIZED (SELECT CASE WHEN lane.breaker = 'closed' THEN greatest(0, least($7, floor(lane.tokens)::int8, $6 - "
+    "room AS MATERIALIZED (SELECT CASE WHEN lane.left_alone THEN 0 WHEN lane.breaker = 'closed' THEN greatest(0, least($7, "
+    "floor(lane.tokens)::int8, $6 - "
     "(SELECT count(*) FROM recibo.look_ups h WHERE h.provider = $1 AND h.status IN ('queued', 'asking') AND h.lease_until >= "
     "now()))) "
     "WHEN lane.retry_at <= now() THEN 1 ELSE 0 END AS free FROM lane), "
@@ -84,7 +107,7 @@ const statement claim_due{
     "ORDER BY l.cause = 'catch_up', l.id LIMIT (SELECT free FROM room) FOR UPDATE OF l SKIP LOCKED), "
     "mine AS (UPDATE recibo.look_ups l SET status = 'asking', lease_until = now() + $3 * interval '1 millisecond', "
     "leased_by = $2, attempts = l.attempts + 1 FROM due WHERE l.id = due.id "
-    "RETURNING l.id, l.operation, l.reference, l.cause, l.reason, l.attempts), "
+    "RETURNING l.id, l.operation, l.reference, l.cause, l.reason, l.attempts, l.times), "
     "paid AS (UPDATE recibo.look_up_lanes n SET tokens = greatest(0, lane.tokens - (SELECT count(*) FROM mine)), tokens_at = "
     "now(), "
     "breaker = CASE WHEN n.breaker <> 'closed' AND EXISTS (SELECT FROM mine) THEN 'half_open' ELSE n.breaker END, "
@@ -92,7 +115,7 @@ const statement claim_due{
     "ELSE n.retry_at END FROM lane WHERE n.provider = $1 AND EXISTS (SELECT FROM mine)) "
     "SELECT m.id, o.request_id, CASE WHEN m.reference <> '' THEN m.reference ELSE coalesce(r.reference, "
     "(SELECT a.alias FROM recibo.aliases a WHERE a.operation = m.operation ORDER BY a.learned_at, a.alias LIMIT 1), '') END, "
-    "m.cause, coalesce(m.reason, ''), m.attempts FROM mine m JOIN recibo.operations o ON o.id = m.operation "
+    "m.cause, coalesce(m.reason, ''), m.attempts, m.times FROM mine m JOIN recibo.operations o ON o.id = m.operation "
     "LEFT JOIN recibo.registrations r ON r.operation = m.operation ORDER BY m.id",
     {oid::text, oid::uuid, oid::int8, oid::int8, oid::int8, oid::int8, oid::int8}};
 
@@ -119,6 +142,33 @@ const statement close_lane{"close_look_up_breaker",
                            "WHERE provider = $1 AND breaker <> 'closed'",
                            {oid::text}};
 
+const statement hold_lane{"hold_look_ups",
+                          "UPDATE recibo.look_up_lanes SET asked_until = greatest(asked_until, now() + $2 * interval "
+                          "'1 millisecond') WHERE provider = $1",
+                          {oid::text, oid::int8}};
+
+const statement end_unaskable{
+    "end_unaskable_look_ups",
+    "WITH due AS MATERIALIZED (SELECT l.id FROM recibo.look_ups l WHERE l.status IN ('queued', 'asking') AND NOT (l.provider = "
+    "ANY($1)) AND greatest(l.asked_at, l.next_attempt_at, l.lease_until) < now() - $2 * interval '1 second' "
+    "AND NOT EXISTS (SELECT FROM recibo.look_up_lanes n WHERE n.provider = l.provider "
+    "AND greatest(n.tokens_at, n.retry_at, n.asked_until) > now() - $2 * interval '1 second') "
+    "ORDER BY l.id LIMIT 500 FOR UPDATE OF l SKIP LOCKED), "
+    "ended AS (UPDATE recibo.look_ups l SET status = 'failed', settled_at = now(), reason = 'no_status', lease_until = NULL, "
+    "leased_by = NULL FROM due WHERE l.id = due.id RETURNING l.provider) "
+    "SELECT provider, count(*) FROM ended GROUP BY provider ORDER BY provider",
+    {oid::text_array, oid::int8}};
+// What they have listed by then is looked at above.
+const statement end_unaskable_listing{
+    "end_unaskable_catch_ups",
+    "UPDATE recibo.catch_ups c SET listed_at = now() WHERE c.listed_at IS NULL AND NOT (c.provider = ANY($1)) "
+    "AND c.started_at < now() - $2 * interval '1 second' AND NOT EXISTS (SELECT FROM recibo.look_up_lanes n WHERE n.provider = "
+    "c.provider AND greatest(n.tokens_at, n.retry_at, n.asked_until) > now() - $2 * interval '1 second')",
+    {oid::text_array, oid::int8}};
+
+const statement sweep_old_look_ups{
+    "sweep_look_ups", "SELECT recibo.sweep_look_ups(make_interval(secs => $1::double precision), 5000)", {oid::int8}};
+
 const statement select_latest{
     "find_latest_look_up",
     "SELECT l.id FROM recibo.look_ups l JOIN recibo.operations o ON o.id = l.operation WHERE o.request_id = $1 "
@@ -129,46 +179,6 @@ const statement select_oldest{"oldest_look_ups",
                               "SELECT provider, extract(epoch FROM now() - min(asked_at))::text FROM recibo.look_ups "
                               "WHERE status IN ('queued', 'asking') GROUP BY provider",
                               {}};
-
-const statement insert_catch_up{
-    "insert_catch_up",
-    "INSERT INTO recibo.catch_ups AS c (id, provider, started_at, started_by, since, place) VALUES ($1, $2, now(), $3, $4, $5) "
-    "ON CONFLICT (provider) WHERE listed_at IS NULL DO UPDATE SET place = least(c.place, excluded.place), "
-    "since = least(c.since, excluded.since) RETURNING c.id",
-    {oid::uuid, oid::text, oid::text, oid::timestamptz, oid::uuid}};
-
-// $1 provider, $2 operations to look at, $3 backlog, $4 IDs for what is asked. Reads by the operations' own IDs, so that a step
-// costs the same however few of them are the provider's.
-const statement advance_listing{
-    "advance_catch_up",
-    "WITH run AS MATERIALIZED (SELECT c.id, c.place, c.started_by FROM recibo.catch_ups c WHERE c.provider = $1 "
-    "AND c.listed_at IS NULL AND (SELECT count(*) FROM recibo.look_ups q WHERE q.provider = $1 AND q.status = 'queued') < $3 "
-    "FOR UPDATE SKIP LOCKED), "
-    "seen AS MATERIALIZED (SELECT o.id, o.provider, o.state, o.workflow FROM recibo.operations o, run WHERE o.id > run.place "
-    "ORDER BY o.id LIMIT $2), "
-    "wanted AS (SELECT s.id, row_number() OVER (ORDER BY s.id) AS n FROM seen s "
-    "JOIN recibo.workflow_versions w ON w.version_key = s.workflow WHERE s.provider = $1 AND NOT EXISTS ("
-    "SELECT FROM jsonb_array_elements(w.definition::jsonb -> 'states') x "
-    "WHERE x ->> 'name' = s.state AND (x ->> 'terminal')::boolean)), "
-    "asked AS (INSERT INTO recibo.look_ups AS l (id, operation, provider, cause, asked_by, asked_at, catch_up) "
-    "SELECT i.id, w.id, $1, 'catch_up', run.started_by, now(), run.id FROM wanted w "
-    "JOIN unnest($4) WITH ORDINALITY AS i(id, n) ON i.n = w.n, run ORDER BY w.id "
-    "ON CONFLICT (operation, reference) WHERE status = 'queued' DO UPDATE SET times = l.times + 1, catch_up = excluded.catch_up "
-    "RETURNING 1) "
-    "UPDATE recibo.catch_ups c SET place = coalesce((SELECT s.id FROM seen s ORDER BY s.id DESC LIMIT 1), c.place), asked = "
-    "c.asked + "
-    "(SELECT count(*) FROM asked), listed_at = CASE WHEN (SELECT count(*) FROM seen) < $2 THEN now() END "
-    "FROM run WHERE c.id = run.id RETURNING c.listed_at IS NULL",
-    {oid::text, oid::int8, oid::int8, oid::uuid_array}};
-
-const statement select_catch_up{
-    "read_catch_up",
-    "SELECT c.id, c.provider, c.started_by, c.started_at, c.since, c.listed_at, c.asked, "
-    "count(l.id) FILTER (WHERE l.status IN ('queued', 'asking')), count(l.id) FILTER (WHERE l.status = 'answered'), "
-    "count(l.id) FILTER (WHERE l.disposition IN ('applied', 'partial')), count(l.id) FILTER (WHERE l.disposition = 'review'), "
-    "count(l.id) FILTER (WHERE l.status = 'failed') "
-    "FROM recibo.catch_ups c LEFT JOIN recibo.look_ups l ON l.catch_up = c.id WHERE c.id = $1 GROUP BY c.id",
-    {oid::uuid}};
 
 awaitable<result<postgres::outcome>> run_look_ups(postgres::pool& pool, pipeline work, deadline until) {
   auto done = co_await pool.run(work, until);
@@ -190,14 +200,6 @@ std::string_view look_up_status(look_up_outcome::next what) noexcept {
   return what == look_up_outcome::next::failed ? "failed" : "asking";
 }
 
-// The smallest ID of that instant: IDs are in the order in which operations were accepted.
-operation_id first_operation_at(sys_micros at) {
-  operation_id out;
-  const auto ms = static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(at).time_since_epoch().count());
-  for (int i = 0; i < 6; ++i) out.bytes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(ms >> (8 * (5 - i)));
-  return out;
-}
-
 }  // namespace
 
 new_look_ups::new_look_ups() : rows(insert_look_ups) {}
@@ -211,7 +213,44 @@ void new_look_ups::add(const look_up_row& r, sys_micros at) {
   rows.next().add(r.asked_by);
   rows.next().add_int4(r.times);
   rows.next().add_time(at);
+  add_number_or_null(rows.next(), r.sequence);
 }
+
+void append_find_retry_look_ups(checked_pipeline& to, const std::vector<operation_id>& operations) {
+  binary_array ids(oid::uuid);
+  for (const auto& id : operations) ids.add(id.binary());
+  parameters with;
+  with.array(std::move(ids));
+  to.add(find_retry_look_ups, std::move(with));
+}
+
+std::vector<retry_look_up> read_retry_look_ups(const postgres::rows& from) {
+  std::vector<retry_look_up> out;
+  for (int i = 0; i < from.size(); ++i) {
+    auto& one = out.emplace_back();
+    one.operation = from.id<operation_id>(i, 0);
+    one.sequence = from.int4(i, 1);
+    if (!from.is_null(i, 2)) one.moved = from.int4(i, 2);
+    one.status = from.string(i, 3);
+    one.reason = from.string(i, 4);
+    one.disposition = from.string(i, 5);
+    one.event = from.text_or_null(i, 6);
+    one.fresh = from.boolean(i, 7);
+  }
+  return out;
+}
+
+awaitable<result<std::optional<std::string>>> retry_look_up_status(postgres::pool& pool, std::string request_id, deadline until) {
+  parameters with;
+  with.text(request_id);
+  const auto found = co_await pool.query(select_retry_status, std::move(with), until);
+  if (!found) co_return found.error();
+  if (found->empty()) co_return std::optional<std::string>();
+  co_return std::optional(found->string(0, 0));
+}
+
+hastened_look_ups::hastened_look_ups() : rows(hasten_look_ups) {}
+void hastened_look_ups::add(const operation_id& operation) { rows.next().add(operation.binary()); }
 
 answered_look_ups::answered_look_ups() : rows(answer_look_ups) {}
 void answered_look_ups::add(const row& r, sys_micros at) {
@@ -264,6 +303,7 @@ awaitable<result<claimed_look_ups>> claim_look_ups(postgres::pool& pool, look_up
     one.cause = rows.string(i, 3);
     one.reason = rows.string(i, 4);
     one.attempts = rows.int4(i, 5);
+    one.times = rows.int4(i, 6);
   }
   co_return out;
 }
@@ -304,6 +344,45 @@ awaitable<result<void>> close_look_up_breaker(postgres::pool& pool, std::string 
   return change_lane(pool, close_lane, std::move(with), until);
 }
 
+awaitable<result<void>> hold_look_ups(postgres::pool& pool, std::string provider, std::chrono::milliseconds wait,
+                                      deadline until) {
+  parameters with;
+  with.text(provider).int8(wait.count());
+  return change_lane(pool, hold_lane, std::move(with), until);
+}
+
+awaitable<result<std::vector<std::pair<std::string, std::int64_t>>>> end_unaskable_look_ups(postgres::pool& pool,
+                                                                                            std::vector<std::string> askable,
+                                                                                            std::chrono::seconds grace,
+                                                                                            deadline until) {
+  binary_array names(oid::text), again(oid::text);
+  for (const auto& name : askable) {
+    names.add(name);
+    again.add(name);
+  }
+  parameters ended, listed;
+  ended.array(std::move(names)).int8(grace.count());
+  listed.array(std::move(again)).int8(grace.count());
+  pipeline work;
+  work.add(end_unaskable, std::move(ended)).add(end_unaskable_listing, std::move(listed));
+  const auto done = co_await run_look_ups(pool, std::move(work), until);
+  if (!done) co_return done.error();
+  std::vector<std::pair<std::string, std::int64_t>> out;
+  const auto& rows = done->answers.front();
+  for (int i = 0; i < rows.size(); ++i) out.emplace_back(rows.string(i, 0), rows.int8(i, 1));
+  co_return out;
+}
+
+awaitable<result<std::int64_t>> sweep_look_ups(postgres::pool& pool, std::chrono::seconds keep, deadline until) {
+  parameters with;
+  with.int8(keep.count());
+  pipeline work;
+  work.add(sweep_old_look_ups, std::move(with));
+  const auto done = co_await run_look_ups(pool, std::move(work), until);
+  if (!done) co_return done.error();
+  co_return std::int64_t{done->answers.front().int4(0, 0)};
+}
+
 awaitable<result<std::optional<look_up_id>>> find_latest_look_up(postgres::pool& pool, std::string request_id, deadline until) {
   parameters with;
   with.text(request_id);
@@ -319,57 +398,6 @@ awaitable<result<std::vector<std::pair<std::string, double>>>> oldest_look_ups(p
   std::vector<std::pair<std::string, double>> out;
   for (int i = 0; i < found->size(); ++i) out.emplace_back(found->string(i, 0), std::max(0.0, std::stod(found->string(i, 1))));
   co_return out;
-}
-
-awaitable<result<catch_up_id>> start_catch_up(postgres::pool& pool, std::string provider, std::string by, sys_micros since,
-                                              deadline until) {
-  parameters with;
-  with.uuid(make_id<catch_up_id>(now())).text(provider).text(by).time(since).uuid(first_operation_at(since));
-  pipeline work;
-  work.add(insert_catch_up, std::move(with));
-  const auto done = co_await run_look_ups(pool, std::move(work), until);
-  if (!done) co_return done.error();
-  co_return done->answers.front().id<catch_up_id>(0, 0);
-}
-
-awaitable<result<std::optional<bool>>> advance_catch_up(postgres::pool& pool, std::string provider, int backlog, deadline until) {
-  binary_array ids(oid::uuid);
-  const auto at = now();
-  for (int i = 0; i < catch_up_step; ++i) {
-    const auto id = make_id<look_up_id>(at);
-    ids.add(id.binary());
-  }
-  parameters with;
-  with.text(provider).int8(catch_up_step).int8(backlog).array(std::move(ids));
-  pipeline work;
-  work.add(advance_listing, std::move(with));
-  const auto done = co_await run_look_ups(pool, std::move(work), until);
-  if (!done) co_return done.error();
-  const auto& rows = done->answers.front();
-  if (rows.empty()) co_return std::optional<bool>();
-  co_return std::optional(rows.boolean(0, 0));
-}
-
-awaitable<result<std::optional<catch_up_report>>> read_catch_up(postgres::pool& pool, catch_up_id id, deadline until) {
-  parameters with;
-  with.uuid(id);
-  const auto found = co_await pool.query(select_catch_up, std::move(with), until);
-  if (!found) co_return found.error();
-  if (found->empty()) co_return std::optional<catch_up_report>();
-  catch_up_report out;
-  out.id = found->id<catch_up_id>(0, 0);
-  out.provider = found->string(0, 1);
-  out.started_by = found->string(0, 2);
-  out.started_at = found->time(0, 3);
-  out.since = found->time(0, 4);
-  out.listed_at = found->time_or_null(0, 5);
-  out.asked = found->int8(0, 6);
-  out.open = found->int8(0, 7);
-  out.answered = found->int8(0, 8);
-  out.healed = found->int8(0, 9);
-  out.review = found->int8(0, 10);
-  out.failed = found->int8(0, 11);
-  co_return std::optional(std::move(out));
 }
 
 }  // namespace recibo::storage

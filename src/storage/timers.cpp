@@ -47,13 +47,13 @@ const statement fire_timers{"fire_timers",
 
 const statement resume_deadlines{
     "resume_deadlines",
-    "WITH resumed AS (INSERT INTO recibo.timers (operation, kind, due_at, set_at, event, version) "
-    "SELECT u.operation, 'deadline', CASE WHEN c.operation IS NULL THEN r.deadline ELSE c.deadline END, now(), 'overdue', "
-    "u.version FROM unnest($1, $2, $3) AS u(operation, corrected, version) "
+    "WITH resumed AS (INSERT INTO recibo.timers (operation, kind, due_at, set_at, event, version, fired_at) "
+    "SELECT u.operation, 'deadline', d.deadline, now(), 'overdue', u.version, CASE WHEN d.deadline <= now() THEN now() END "
+    "FROM unnest($1, $2, $3) AS u(operation, corrected, version) "
     "JOIN recibo.registrations r ON r.operation = u.operation "
     "LEFT JOIN recibo.corrections c ON c.operation = u.operation AND c.sequence = u.corrected "
-    "WHERE CASE WHEN c.operation IS NULL THEN r.deadline ELSE c.deadline END IS NOT NULL "
-    "ON CONFLICT (operation, kind) DO NOTHING RETURNING 1) SELECT count(*) FROM resumed",
+    "CROSS JOIN LATERAL (SELECT CASE WHEN c.operation IS NULL THEN r.deadline ELSE c.deadline END AS deadline) d "
+    "WHERE d.deadline IS NOT NULL ON CONFLICT (operation, kind) DO NOTHING RETURNING 1) SELECT count(*) FROM resumed",
     {oid::uuid_array, oid::int4_array, oid::int4_array}};
 
 binary_array timer_operations(const std::vector<operation_id>& operations) {
@@ -73,8 +73,51 @@ const statement select_due_timers{"select_due_timers",
 const statement select_due_reviews{
     "select_due_reviews",
     "SELECT v.id, o.request_id, v.kind, v.owner FROM recibo.reviews v LEFT JOIN recibo.operations o ON o.id = v.operation "
-    "WHERE v.status = 'open' AND v.reminded_at IS NULL AND v.due_at <= now() ORDER BY v.due_at LIMIT $1",
+    "WHERE v.status = 'open' AND v.reminded_at IS NULL AND v.due_at <= now() ORDER BY v.due_at LIMIT $1 FOR NO KEY UPDATE OF v "
+    "SKIP LOCKED",
     {oid::int8}};
+
+// The place is locked by who looks, operations by whom they get a timer for: both are left to whoever holds them. What is set
+// names no event, so that it is judged by the configuration, and by the downtimes since the state was entered, when it is due;
+// one too many does nothing.
+const statement repair_timers{
+    "repair_timers",
+    "WITH own AS MATERIALIZED (SELECT * FROM unnest($3, $4, $5) AS u(provider, state, after_s)), "
+    "run AS MATERIALIZED (SELECT CASE WHEN p.ended_at IS NULL THEN p.place ELSE "
+    "'00000000-0000-0000-0000-000000000000'::uuid END AS place FROM recibo.timer_repairs p "
+    "WHERE p.ended_at IS NULL OR p.ended_at < now() - $2 * interval '1 second' FOR UPDATE SKIP LOCKED), "
+    "seen AS MATERIALIZED (SELECT o.id, o.state, o.provider, o.workflow, o.corrected FROM recibo.operations o, run "
+    "WHERE o.id > run.place ORDER BY o.id LIMIT $1), "
+    // Each table is taken apart once, however many live by it.
+    "states AS MATERIALIZED (SELECT w.version_key, x.value ->> 'name' AS state, (x.value #>> '{limit,after_s}')::bigint AS "
+    "after_s "
+    "FROM recibo.workflow_versions w CROSS JOIN LATERAL jsonb_array_elements(w.definition::jsonb -> 'states') AS x(value) "
+    "WHERE w.version_key IN (SELECT workflow FROM seen) AND NOT coalesce((x.value ->> 'terminal')::boolean, false)), "
+    "lacking AS MATERIALIZED (SELECT s.id FROM seen s JOIN states t ON t.version_key = s.workflow AND t.state = s.state "
+    "LEFT JOIN own ON own.provider = s.provider AND own.state = s.state "
+    "LEFT JOIN recibo.registrations r ON r.operation = s.id "
+    "LEFT JOIN recibo.corrections c ON c.operation = s.id AND c.sequence = s.corrected WHERE "
+    "(CASE WHEN own.state IS NULL THEN t.after_s ELSE own.after_s END IS NOT NULL "
+    "AND NOT EXISTS (SELECT FROM recibo.timers x WHERE x.operation = s.id AND x.kind = 'limit')) OR "
+    "(CASE WHEN c.operation IS NULL THEN r.deadline ELSE c.deadline END IS NOT NULL "
+    "AND NOT EXISTS (SELECT FROM recibo.timers x WHERE x.operation = s.id AND x.kind = 'deadline'))), "
+    "held AS MATERIALIZED (SELECT o.id, o.state, o.state_at, o.provider, o.workflow, o.version, o.corrected "
+    "FROM recibo.operations o WHERE o.id IN (SELECT id FROM lacking) ORDER BY o.id FOR NO KEY UPDATE SKIP LOCKED), "
+    "wanted AS (SELECT h.id, h.version, h.state_at, CASE WHEN own.state IS NULL THEN t.after_s ELSE own.after_s END AS after_s, "
+    "CASE WHEN c.operation IS NULL THEN r.deadline ELSE c.deadline END AS deadline "
+    "FROM held h JOIN states t ON t.version_key = h.workflow AND t.state = h.state "
+    "LEFT JOIN own ON own.provider = h.provider AND own.state = h.state "
+    "LEFT JOIN recibo.registrations r ON r.operation = h.id "
+    "LEFT JOIN recibo.corrections c ON c.operation = h.id AND c.sequence = h.corrected), "
+    "given AS (INSERT INTO recibo.timers (operation, kind, due_at, set_at, event, version) "
+    "SELECT id, 'limit', state_at + after_s * interval '1 second', state_at, NULL, version FROM wanted WHERE after_s IS NOT NULL "
+    "UNION ALL SELECT id, 'deadline', deadline, state_at, 'overdue', version FROM wanted WHERE deadline IS NOT NULL "
+    "ON CONFLICT (operation, kind) DO NOTHING RETURNING 1), "
+    "moved AS (UPDATE recibo.timer_repairs p SET place = coalesce((SELECT s.id FROM seen s ORDER BY s.id DESC LIMIT 1), "
+    "p.place), "
+    "ended_at = CASE WHEN (SELECT count(*) FROM seen) < $1 THEN now() END FROM run RETURNING p.ended_at) "
+    "SELECT (SELECT count(*) FROM given), coalesce((SELECT ended_at IS NULL FROM moved), false)",
+    {oid::int8, oid::int8, oid::text_array, oid::text_array, oid::int8_array}};
 
 // The row lock makes one replica the one that notes a downtime. Where somebody has just been here, nothing is written. Who can be
 // asked is asked about what may have been missed, by the same statement: it cannot be noted and forgotten.
@@ -89,9 +132,16 @@ const statement beat_intake{
     "SELECT a.id, a.provider, now(), 'outage', s.since, (lpad(to_hex((extract(epoch FROM s.since) * 1000)::bigint), 12, '0') || "
     "repeat('0', 20))::uuid FROM noted, unnest($2, $3) AS a(provider, id), (SELECT now() - interval '30 days' AS since) s "
     "ON CONFLICT (provider) WHERE listed_at IS NULL DO UPDATE SET place = least(c.place, excluded.place), "
-    "since = least(c.since, excluded.since)) "
+    "since = least(c.since, excluded.since)), "
+    // An event is listed by when it happened, which may be a while before it is sent.
+    "listed AS (INSERT INTO recibo.event_lists AS e (id, provider, started_at, started_by, since) "
+    "SELECT a.id, a.provider, now(), 'outage', noted.began_at - interval '1 hour' FROM noted, unnest($4, $5) AS a(provider, id) "
+    "ON CONFLICT (provider) WHERE ended_at IS NULL DO UPDATE SET since = least(e.since, excluded.since), "
+    "cursor = CASE WHEN excluded.since < e.since THEN '' ELSE e.cursor END, "
+    "lease_until = CASE WHEN excluded.since < e.since THEN NULL ELSE e.lease_until END, "
+    "leased_by = CASE WHEN excluded.since < e.since THEN NULL ELSE e.leased_by END) "
     "SELECT noted.began_at, noted.ended_at FROM last LEFT JOIN noted ON true",
-    {oid::int8, oid::text_array, oid::uuid_array}};
+    {oid::int8, oid::text_array, oid::uuid_array, oid::text_array, oid::uuid_array}};
 
 void append_find_timers(checked_pipeline& to, const std::vector<operation_id>& operations) {
   parameters with;

@@ -30,6 +30,9 @@ const stage = await Stage.begin({
       verify: { scheme: 'mercadopago', secrets: ['test-secret-of-mercado'] }, mode: mercado.mode, extract: mercado.extract,
       status: { ...mercado.status, url: `${provider.url}/payments/{reference}`, bearer: 'test-access-token', allow: ['127.0.0.0/8'], retry: { attempts: 5, first: '1s', max: '2s' } },
     };
+    // Several in one request, each of which may be another operation's.
+    config.providers.many = { ...thin, extract: { each: '/data', reference: '/id' } };
+    config.providers.baskets = { ...thin, extract: { reference: '/id', items: { each: '/lines', item_id: '/id', event: '/what' } } };
     config.providers.picky = { ...thin, unmatched: 'reject', extract: { reference: '/id', event: '/type' }, events: { 'balance.changed': 'ignore' } };
     return config;
   },
@@ -161,6 +164,45 @@ test('hints for what nobody registered are refused where the policy says so, and
   assert.deepEqual([nothing.status, nothing.json.code], [422, 'unprocessable']);
 });
 
+test('a hint that names several operations is a look-up for each of them, and one for what it names twice', async () => {
+  const [[first, a], [second, b]] = [await accepted('many'), await accepted('many')];
+  const stranger = freshId('tr');
+  for (const reference of [a, b]) provider.says.set(reference, { id: reference, status: 'paid' });
+  const body = JSON.stringify({ data: [{ id: a }, { id: b }, { id: a }, { id: stranger }] });
+  const answer = await hint(a, { at: 'many', body });
+  assert.ok([200, 202].includes(answer.status), answer.text);
+  for (const id of [first, second]) {
+    await inState(id, 'completed');
+    await quiet(id);
+    await recibo.expectCounts(id, 1, 1, 0);
+  }
+  assert.deepEqual([(await lookUps(first)).length, (await lookUps(second)).length], [1, 1]);
+  assert.deepEqual([(await lookUps(first))[0].times, provider.of(a).length, provider.of(b).length], [2, 1, 1]);
+  const [parked] = await recibo.sql("SELECT count(*)::int AS n FROM recibo.parked WHERE provider = 'many'");
+  assert.equal(parked.n, 1, 'what nobody has registered yet waits for that');
+  // The same bytes again may mean new content.
+  const again = await hint(a, { at: 'many', body });
+  assert.equal(again.status, answer.status);
+  await until('each is asked again', async () => (await lookUps(first)).length === 2 && (await lookUps(second)).length === 2);
+  await quiet(first);
+  await quiet(second);
+  const late = freshId();
+  provider.says.set(stranger, { id: stranger, status: 'paid' });
+  await recibo.accepted(late, { provider: 'many', reference: stranger });
+  await inState(late, 'completed');
+});
+
+test('a hint that names items is a look-up of their operation', async () => {
+  const [id, reference] = await accepted('baskets');
+  provider.says.set(reference, { id: reference, status: 'paid' });
+  const answer = await hint(reference, { at: 'baskets', body: JSON.stringify({ id: reference, lines: [{ id: 'l-1', what: 'paid' }, { id: 'l-2', what: 'no-such-word' }] }) });
+  assert.deepEqual([answer.status, answer.json.disposition], [202, 'hint'], answer.text);
+  await inState(id, 'completed');
+  await quiet(id);
+  assert.deepEqual((await lookUps(id)).map((l) => [l.cause, l.disposition]), [['hint', 'applied']]);
+  await recibo.expectCounts(id, 1, 1, 0);
+});
+
 test('an identity outside the signature is only looked up: the answer has to be about it', async () => {
   const [id, reference] = await accepted('loose');
   provider.says.set(reference, { id: reference, status: 'paid' });
@@ -183,7 +225,6 @@ test('check refuses what a hint could not mean', async () => {
   const refused = [
     [{ unmatched: 'register' }, /unmatched: register: a hint says too little to register an operation by/],
     [{ status: undefined }, /thin: status is required: with mode: hint all news is looked up there/],
-    [{ extract: { reference: '/id', each: '/events' } }, /items and each with mode: hint are not served by this version/],
     [{ status: { ...recibo.config.providers.thin.status, extract: undefined } }, /status: extract is required: hints bring no news/],
   ];
   for (const [change, message] of refused) {

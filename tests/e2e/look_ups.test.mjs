@@ -49,6 +49,10 @@ const stage = await Stage.begin({
     const asked = { ...p1, workflow: 'checked', events: { succeeded: 'complete', failed: 'fail', pending: 'ignore' } };
     config.providers.asked = { ...asked, status: status() };
     config.providers.slow = { ...asked, status: status({ retry: { attempts: 2, first: '1s', max: '1s' }, rate: { per_second: 5, burst: 1 }, concurrency: 1 }) };
+    // Asked about as soon as there is something to ask about.
+    config.providers.eager = { ...asked, status: status({ states: ['accepted', 'unknown'] }) };
+    config.providers.checking = { ...asked, workflow: 'later', status: status({ states: ['unknown'] }) };
+    config.workflows.later = structuredClone(checked);
     config.providers.p1.status = {
       url: 'https://api.p1.test/operations/{reference}', basic: { user: 'recibo', password: apiKey }, allow: ['127.0.0.0/8'],
       rate: { per_second: 200, burst: 200 }, extract: { reference: '/id', event: '/status' },
@@ -211,6 +215,118 @@ test('429 with Retry-After is waited for, and does not end anything', async () =
   assert.deepEqual([lookUp.disposition, lookUp.attempts, lookUp.requests.map((r) => r.outcome)], ['applied', 2, ['over_rate', 'answered']]);
   const [first, second] = provider.of(id);
   assert.ok(second.at - first.at >= 1_900, `asked again after ${second.at - first.at} ms`);
+});
+
+test('Retry-After is the provider\'s, not one operation\'s: nothing is asked meanwhile, whoever wants it', async () => {
+  const [first, second] = [await accepted(), await accepted()];
+  provider.says.set(first, [{ status: 503, headers: { 'retry-after': '2' } }, said(first, 'succeeded')]);
+  provider.says.set(second, said(second, 'succeeded'));
+  assert.equal((await check(first)).status, 202);
+  const wanted = await until('the provider asked for time', async () =>
+    (await recibo.sql("SELECT asked_until FROM recibo.look_up_lanes WHERE provider = 'asked' AND asked_until > now()"))[0]?.asked_until);
+  // Neither an answer to somebody else, nor somebody in a hurry, nor a restart makes it forgotten.
+  assert.equal((await check(second)).status, 202);
+  assert.equal((await check(first)).status, 202);
+  await recibo.restart();
+  for (const id of [first, second]) await settled(id);
+  const asked = [...provider.of(first).slice(1), ...provider.of(second)];
+  assert.ok(asked.length >= 2 && asked.every((one) => one.at >= wanted.getTime() - 50), JSON.stringify([wanted, asked.map((one) => new Date(one.at))]));
+});
+
+test('an operation that is accepted into such a state is asked about, and one that another version of its workflow brings there', async () => {
+  const id = freshId();
+  provider.says.set(id, said(id, 'succeeded'));
+  await recibo.accepted(id, { provider: 'eager' });
+  const [lookUp] = await settled(id);
+  assert.deepEqual([lookUp.cause, lookUp.disposition], ['state', 'applied']);
+  const moved = freshId();
+  provider.says.set(moved, said(moved, 'succeeded'));
+  await recibo.accepted(moved, { provider: 'checking' });
+  assert.deepEqual(await checks(moved), []);
+  const config = structuredClone(recibo.config);
+  config.workflows.later.states.waiting = config.workflows.later.states.accepted;
+  delete config.workflows.later.states.accepted;
+  config.workflows.later.initial = 'waiting';
+  for (const row of config.workflows.later.transitions) row.from = [row.from].flat().map((s) => (s === 'accepted' ? 'waiting' : s));
+  const file = recibo.write(config, join(folder, 'later.yaml'));
+  const migrated = await recibo.run(['workflow', 'migrate', 'later', '--config', file, '--map', 'accepted=unknown', '--reason', 'nobody knows']);
+  assert.equal(migrated.code, 0, migrated.stdout + migrated.stderr);
+  const [asked] = await settled(moved);
+  assert.deepEqual([asked.cause, asked.disposition], ['state', 'applied']);
+  assert.equal((await recibo.get(moved)).state, 'completed');
+});
+
+// The database refuses what a look-up brought, as it would where we have made a mistake.
+const refuseDeliveries = async (when, code) => {
+  await recibo.sql(`CREATE OR REPLACE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF NEW.look_up IS NOT NULL AND NEW.provider = 'slow' AND ${when} THEN RAISE EXCEPTION 'refused' USING ERRCODE = '${code}'; END IF; RETURN NEW; END $$`);
+  await recibo.sql('CREATE OR REPLACE TRIGGER refuse BEFORE INSERT ON recibo.deliveries FOR EACH ROW EXECUTE FUNCTION public.refuse()');
+};
+
+test('an answer that cannot be stored is a review, and is asked for once', async () => {
+  await refuseDeliveries("NEW.event = 'succeeded'", '22P05');
+  const id = await accepted('slow');
+  provider.says.set(id, said(id, 'succeeded'));
+  const { lookUp } = await ask(id);
+  assert.deepEqual([lookUp.status, lookUp.disposition, lookUp.attempts], ['answered', 'review', 1]);
+  const [review] = await reviews(id);
+  assert.deepEqual([review.kind, review.status], ['look_up', 'open']);
+  assert.match(review.detail, /cannot be stored/);
+  assert.equal(JSON.parse((await recibo.storedBody(lookUp.delivery_id)).toString()).status, 'succeeded', 'the body is evidence');
+  await recibo.sql('DROP TRIGGER refuse ON recibo.deliveries');
+  // It has used up no key: the same answer counts once it can be stored.
+  assert.equal((await ask(id)).lookUp.disposition, 'applied');
+});
+
+test('what can never be recorded is not asked for ever', async () => {
+  await refuseDeliveries('true', '23514');
+  const id = await accepted('slow');
+  provider.says.set(id, said(id, 'succeeded'));
+  assert.equal((await check(id)).status, 202);
+  const [lookUp] = await settled(id);
+  assert.deepEqual([lookUp.status, lookUp.reason], ['failed', 'not_recorded']);
+  assert.equal(provider.of(id).length, 2, 'as often as retry.attempts says');
+  await recibo.sql('DROP TRIGGER refuse ON recibo.deliveries');
+  // Where only the answer is refused, a person is told.
+  await refuseDeliveries('NEW.event IS NOT NULL', '23514');
+  const other = await accepted('slow');
+  provider.says.set(other, said(other, 'succeeded'));
+  assert.equal((await check(other)).status, 202);
+  const [told] = await settled(other);
+  assert.deepEqual([told.status, told.reason, told.disposition], ['failed', 'not_recorded', 'review']);
+  assert.match((await reviews(other))[0].detail, /could not be recorded/);
+  await recibo.sql('DROP TRIGGER refuse ON recibo.deliveries');
+});
+
+test('look-ups of a provider that cannot be asked any more are ended, once nobody has asked it for a while', async () => {
+  const [old, young] = [freshId(), freshId()];
+  for (const id of [old, young]) {
+    await recibo.accepted(id, { provider: 'p2' });
+    await recibo.sql(`INSERT INTO recibo.look_ups (id, operation, provider, cause, asked_by, asked_at)
+      SELECT gen_random_uuid(), o.id, 'p2', 'hint', 'p2', now() - $2 * interval '1 minute' FROM recibo.operations o WHERE o.request_id = $1`, [id, id === old ? 11 : 1]);
+  }
+  const [lookUp] = await settled(old);
+  assert.deepEqual([lookUp.status, lookUp.reason, lookUp.attempts], ['failed', 'no_status', 0]);
+  assert.deepEqual((await checks(young)).map((l) => l.status), ['queued'], 'a configuration may be on its way');
+  await recibo.sql("UPDATE recibo.look_ups SET asked_at = now() - interval '1 hour' WHERE provider = 'p2' AND status = 'queued'");
+  await settled(young);
+});
+
+test('old look-ups go, and what moved an operation or needs a person stays', async () => {
+  const [applied, quiet] = [await accepted(), await accepted()];
+  provider.says.set(applied, said(applied, 'succeeded'));
+  provider.says.set(quiet, said(quiet, 'pending'));
+  for (const id of [applied, quiet]) await ask(id);
+  const of = async (id) => (await checks(id)).map((l) => [l.disposition, l.requests.length]);
+  const older = (id) => `(lpad(to_hex((extract(epoch FROM now() - interval '91 days') * 1000)::bigint), 12, '0') || substr(replace(${id}::text, '-', ''), 13))::uuid`;
+  const mine = "(SELECT l.id FROM recibo.look_ups l JOIN recibo.operations o ON o.id = l.operation WHERE o.request_id = ANY($1))";
+  await recibo.sql(`UPDATE recibo.look_up_attempts a SET look_up = ${older('a.look_up')}, at = now() - interval '91 days' WHERE a.look_up IN ${mine}`, [[applied, quiet]]);
+  await recibo.sql(`UPDATE recibo.look_ups x SET id = ${older('x.id')}, settled_at = now() - interval '91 days' WHERE x.id IN ${mine}`, [[applied, quiet]]);
+  await until('the old ones have gone', async () => (await of(quiet)).length === 0, { timeout: 30_000 });
+  assert.deepEqual(await of(applied), [['applied', 0]], 'without its attempts');
+  const [may] = await recibo.sql("SELECT has_function_privilege('recibo_service', 'recibo.sweep_look_ups(interval, integer)', 'EXECUTE') AS sweep, has_table_privilege('recibo_service', 'recibo.look_ups', 'DELETE') AS delete");
+  assert.deepEqual(may, { sweep: true, delete: false });
+  assert.equal((await recibo.audit(applied)).code, 0);
 });
 
 test('rate and concurrency hold', async () => {

@@ -2,10 +2,13 @@
 #pragma once
 
 #include "recibo/postgres/connection.hpp"
+#include "support/cluster.hpp"
 #include "support/run_coro.hpp"
 
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <string>
 #include <utility>
 
 namespace recibo::test {
@@ -27,5 +30,33 @@ inline void on_connection(const secret& url, const std::function<boost::asio::aw
   };
   run_coro(context, all);
 }
+
+// One that stays open, and may hold locks between its statements. As the owner.
+class session {
+ public:
+  explicit session(const database& db) {
+    const auto open = [&]() -> boost::asio::awaitable<void> {
+      auto opened = co_await postgres::connection::open(context_.get_executor(), db.url(), soon());
+      EXPECT_TRUE(opened.has_value());
+      if (opened) made_ = std::move(*opened);
+    };
+    run_coro(context_, open);
+  }
+  void sql(const std::string& text) {
+    const postgres::statement what{"", text, {}};
+    postgres::pipeline work;
+    work.add(what);
+    context_.restart();
+    const auto run = [&]() -> boost::asio::awaitable<void> {
+      const auto done = co_await made_->run(work, soon());
+      EXPECT_TRUE(done.ok()) << text;
+    };
+    run_coro(context_, run);
+  }
+
+ private:
+  boost::asio::io_context context_;
+  std::unique_ptr<postgres::connection> made_;
+};
 
 }  // namespace recibo::test

@@ -188,21 +188,38 @@ struct retry_rule {
 
 struct provider;
 
-// How a provider is asked what it knows of an operation (R23, R40).
-struct status_rule {
+// How a provider is asked.
+struct asking_rule {
   url_template url;
   std::string url_text;
-  bool by_reference = false, by_request_id = false;     // the gaps of `url`
   std::vector<std::pair<std::string, secret>> headers;  // with what authenticates us; names in lower case
   std::vector<network> allow;                           // networks that may be reached although they are private
   std::chrono::milliseconds timeout{10'000};
   std::size_t body_limit = 256 << 10;
   retry_rule retry{8, std::chrono::seconds(5), std::chrono::seconds(3600)};
-  config::rate rate{10, 10};        // of all replicas together
-  int concurrency = 4;              // the same
-  std::vector<std::string> states;  // entering one of them asks
-  // The provider as its answers are read: their places and words, and the fetched content as the key.
+  config::rate rate{10, 10};  // of all replicas together
+  // The provider as its answers are read: their places and words.
   std::shared_ptr<const provider> reads;
+};
+
+// How a provider is asked what it knows of an operation (R23, R40); what is fetched is the key.
+struct status_rule : asking_rule {
+  bool by_reference = false, by_request_id = false;  // the gaps of `url`
+  int concurrency = 4;                               // of all replicas together
+  std::vector<std::string> states;                   // entering one of them asks
+  bool before_retry = true;                          // the event `retry` asks first
+};
+
+// How a provider's list of events is read after an outage (R44). Its elements have the keys of the callbacks that never came.
+struct list_rule : asking_rule {
+  verify::timestamp_format since = verify::timestamp_format::rfc3339;  // how {since} is written
+  // The query parameter of every page but the first; empty: there is one page. Its value is what stands at `next` in the page
+  // before, or, without that, a number that is counted up from `first`.
+  std::string parameter;
+  std::optional<std::string> next;  // JSON Pointer
+  int first = 1;
+  int pages = 1000;      // at most
+  bool instead = false;  // after an outage, instead of asking about every operation
 };
 
 struct provider {
@@ -242,6 +259,7 @@ struct provider {
   // By state of the workflow: this provider's limit instead of the workflow's; nullopt: `limit: none`.
   std::map<std::string, std::optional<transition::limit>, std::less<>> limits;
   std::optional<status_rule> status;
+  std::optional<list_rule> list;
   // `mode: hint`: a callback names an operation and brings no news; it is looked up.
   bool hints = false;
 };

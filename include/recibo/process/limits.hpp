@@ -16,14 +16,31 @@ boost::asio::awaitable<result<std::optional<transition::downtime>>> beat(postgre
                                                                          postgres::deadline until);
 
 struct clock_round {
-  int fired = 0, reviewed = 0, put_off = 0, reminded = 0;
+  int fired = 0, reviewed = 0, put_off = 0;
+  int failed = 0;  // tried again in the next round
+};
+struct reminder_round {
+  int reminded = 0;
   int failed = 0;  // tried again in the next round
 };
 
 // One round: at most two hundred timers, the oldest among them in no order, so that replicas meet seldom and
-// what an outage has dammed up comes down in pieces; then at most a hundred reviews. All outlive it. Stops quietly when the
-// database is away.
+// what an outage has dammed up comes down in pieces. All outlive it. Stops quietly when the database is away.
 boost::asio::awaitable<clock_round> fire_due(postgres::pool& pool, const config::snapshot& settings,
                                              const record_function& record);
+
+// One round of reminders of reviews whose age limit has passed (R25): at most a hundred. As fire_due, and apart from it: what
+// waits for a review that somebody holds keeps no timer waiting.
+boost::asio::awaitable<reminder_round> remind_due(postgres::pool& pool, const config::snapshot& settings,
+                                                  const record_function& record);
+
+struct repaired {
+  std::int64_t timers = 0;
+  bool more = false;  // operations that this pass has not seen
+};
+// One step of a pass over all operations, a thousand of them; a pass begins an hour after the last. One replica at a time: for
+// the others there is nothing to do. Errors of the pool.
+boost::asio::awaitable<result<repaired>> repair_timers(postgres::pool& pool, const config::settings& settings,
+                                                       postgres::deadline until);
 
 }  // namespace recibo::process

@@ -1,6 +1,6 @@
-// Asks providers about operations: claims look-ups that are due, asks, records what came (R23, R40, R44). Every replica runs
-// one; what they have to agree on stands in the database. Whatever ends in between, a look-up that was asked for is made, and
-// what it brings is recorded once: what was fetched is its key.
+// Asks providers about operations, and reads their lists of events: claims what is due, asks, records what came (R23, R40, R44).
+// Every replica runs one; what they have to agree on stands in the database. Whatever ends in between, a look-up that was asked
+// for is made, and what it brings is recorded once: what was fetched is its key.
 #pragma once
 
 #include "recibo/config/snapshot.hpp"
@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 namespace recibo::reconcile {
 
@@ -37,6 +38,9 @@ class status_checks {
       std::function<boost::asio::awaitable<result<record::outcome>>(record::work, std::chrono::steady_clock::time_point)>;
   // receive::extract.
   using read_function = std::function<void(const config::provider&, const http::request&, record::callback&)>;
+  // receive::extract_each.
+  using read_each_function =
+      std::function<std::vector<record::callback>(const config::provider&, const http::request&, const record::callback&)>;
 
   struct parts {
     const config::snapshot& settings;
@@ -45,6 +49,7 @@ class status_checks {
     meter& counts;
     record_function record;
     read_function read;
+    read_each_function read_each;
     // Whether the schema suits: before that nothing is asked of the database.
     std::function<bool()> ready;
   };

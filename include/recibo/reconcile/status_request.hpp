@@ -16,7 +16,9 @@ namespace recibo::reconcile {
 // permanent::malformed_field   a value would change what is asked
 result<http::outbound_request> status_request(const config::status_rule& rule, std::string_view request_id,
                                               std::string_view reference);
-http::outbound_rules status_rules(const config::status_rule& rule);
+http::outbound_rules status_rules(const config::asking_rule& rule);
+// What is sent with each question beside its URL.
+http::header_list status_headers(const config::asking_rule& rule);
 
 // What to do about an attempt.
 enum class next_step {
@@ -44,6 +46,8 @@ void make_trouble(record::callback& c, look_up_id id, std::string_view reason, s
 
 // A look-up whose attempts are used up without any of them having ended: whatever it meets, it takes those who ask with it.
 inline constexpr std::string_view lost_attempts = "lost_attempts";
+// What an attempt brought could not be recorded.
+inline constexpr std::string_view not_recorded = "not_recorded";
 // For the review: what went wrong, in a sentence.
 std::string detail_of(std::string_view reason, int attempts);
 

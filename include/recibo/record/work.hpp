@@ -92,6 +92,9 @@ struct callback {
   std::string head;
   // nullptr: it was received just now.
   std::shared_ptr<const record::replay> replay;
+  // Set where it stood in the provider's list of events: what was on record under its key is a duplicate, whatever fields the
+  // list leaves out.
+  std::optional<look_up_id> listed;
   // Set where it is what a look-up came to; then `request_id` is the operation's own, and `unprocessable` opens a review.
   std::shared_ptr<const look_up_attempt> looked_up;
 
@@ -196,7 +199,17 @@ struct event {
   std::optional<std::vector<std::int64_t>> if_revisions;  // If-Match: one of these; none of them fits an empty list
   sha256_digest fingerprint{};
   std::string trace_id;
+  // Of a `retry` that was told to ask the provider first: outcome::asked_at of that.
+  std::optional<std::int32_t> asked_at;
 };
+
+// The event that repeats what may have happened: where the provider can be asked, it is asked first (R23).
+inline constexpr std::string_view retry_event = "retry";
+// In outcome::detail of such an event that was not raised; empty: it was. Decided under the operation's lock.
+inline constexpr std::string_view retry_asks = "asks",  // a look-up has been asked for: hand it in again once that has ended
+    retry_overtaken = "overtaken",                      // the operation has moved since
+    retry_unclear = "unclear",                          // what the provider says needs a person
+    retry_unknown = "unknown";                          // the provider did not say
 
 // Somebody looked at a payload (R29): an audit row, and nothing else.
 struct payload_access {
@@ -297,6 +310,7 @@ struct outcome {
   std::vector<outcome> parts;
   // For registrations and events.
   std::int64_t version = 0, revision = 0;
+  std::int32_t asked_at = 0;  // of retry_asks
   // When it was decided: the time of the rows that it made.
   sys_micros at{};
 };

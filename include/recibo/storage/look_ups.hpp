@@ -28,14 +28,22 @@ using catch_up_id = uuid_of<struct catch_up_tag>;
 struct look_up_row {
   operation_id operation;
   std::string provider, reference;
-  std::string_view cause;  // request, hint, state; a literal
+  std::string_view cause;  // request, hint, state, retry; a literal
   std::string asked_by;
   std::int32_t times = 1;
+  // Ahead of a retry: how many facts the operation had.
+  std::optional<std::int32_t> sequence;
 };
 struct new_look_ups {
   bulk rows;
   new_look_ups();
   void add(const look_up_row& r, sys_micros at);
+};
+// Look-ups ahead of a retry that wait for another attempt while somebody waits for them: within five seconds.
+struct hastened_look_ups {
+  bulk rows;
+  hastened_look_ups();
+  void add(const operation_id& operation);
 };
 // Look-ups whose answer has been decided, with the attempt. One that somebody else has claimed since is left alone.
 struct answered_look_ups {
@@ -53,6 +61,21 @@ struct answered_look_ups {
   void add(const row& r, sys_micros at);
 };
 
+// The latest look-up ahead of a retry of an operation in hand; read after the lock (R23).
+struct retry_look_up {
+  operation_id operation;
+  std::int32_t sequence = 0;          // of the operation when it was asked for
+  std::optional<std::int32_t> moved;  // the sequence of the last move of the operation or an item
+  std::string status, reason, disposition;
+  std::optional<std::string> event;  // the provider's word in its answer
+  bool fresh = false;                // it has ended within the last half minute
+};
+void append_find_retry_look_ups(checked_pipeline& to, const std::vector<operation_id>& operations);
+std::vector<retry_look_up> read_retry_look_ups(const postgres::rows& from);
+// How the latest look-up ahead of a retry stands; nullopt: there is none.
+boost::asio::awaitable<result<std::optional<std::string>>> retry_look_up_status(postgres::pool& pool, std::string request_id,
+                                                                                postgres::deadline until);
+
 // Whether there is anything to do for a provider, without a lock.
 struct look_up_peek {
   bool due = false;      // something could be claimed
@@ -66,6 +89,7 @@ struct claimed_look_up {
   look_up_id id;
   std::string request_id, reference, cause, reason;
   std::int32_t attempts = 0;  // this one included
+  std::int32_t times = 1;     // how often it was asked for
 };
 struct look_up_claim {
   std::string provider;
@@ -81,7 +105,7 @@ struct claimed_look_ups {
   int openings = 0;
 };
 // What is due and nobody holds, catch-ups last and oldest first, within rate, concurrency and breaker. Where the breaker is open
-// and its time has come, one is claimed as a probe: `breaker` is half_open then.
+// and its time has come, one is claimed as a probe: `breaker` is half_open then. None while the provider asked not to be asked.
 boost::asio::awaitable<result<claimed_look_ups>> claim_look_ups(postgres::pool& pool, look_up_claim what,
                                                                 postgres::deadline until);
 
@@ -104,6 +128,17 @@ boost::asio::awaitable<result<void>> settle_look_up(postgres::pool& pool, look_u
 boost::asio::awaitable<result<void>> open_look_up_breaker(postgres::pool& pool, std::string provider,
                                                           std::chrono::milliseconds wait, postgres::deadline until);
 boost::asio::awaitable<result<void>> close_look_up_breaker(postgres::pool& pool, std::string provider, postgres::deadline until);
+// The provider asked not to be asked for so long (Retry-After): no replica claims meanwhile. A longer wish stands.
+boost::asio::awaitable<result<void>> hold_look_ups(postgres::pool& pool, std::string provider, std::chrono::milliseconds wait,
+                                                   postgres::deadline until);
+
+// Ends look-ups of providers that are not among these: nobody can ask them any more. Only what has been due for `grace` without
+// any replica having asked that provider meanwhile, so that a configuration may be rolled out or back. How many, by provider.
+boost::asio::awaitable<result<std::vector<std::pair<std::string, std::int64_t>>>> end_unaskable_look_ups(
+    postgres::pool& pool, std::vector<std::string> askable, std::chrono::seconds grace, postgres::deadline until);
+// Deletes attempts and look-ups without effect older than this (at least a day), five thousand of each at most; how many.
+boost::asio::awaitable<result<std::int64_t>> sweep_look_ups(postgres::pool& pool, std::chrono::seconds keep,
+                                                            postgres::deadline until);
 
 // The latest about an operation.
 boost::asio::awaitable<result<std::optional<look_up_id>>> find_latest_look_up(postgres::pool& pool, std::string request_id,

@@ -54,7 +54,8 @@ struct fired_timers {
   fired_timers();
   void add(const operation_id& id, transition::timer_kind kind);
 };
-// The deadlines of operations that have ended and go on after all.
+// The deadlines of operations that have ended and go on after all. One that has passed by then is over: it is not raised, again
+// or late, for whoever reopened it has looked.
 struct resumed_deadlines {
   bulk rows;
   resumed_deadlines();
@@ -64,10 +65,16 @@ struct resumed_deadlines {
 // For the clock's rounds: what has run out, the oldest first; reviews that nobody was reminded of.
 // $1 rows at most; request_id, kind.
 extern const postgres::statement select_due_timers;
-// $1 rows at most; id, request_id (NULL: it has no operation), kind, owner.
+// $1 rows at most; id, request_id (NULL: it has no operation), kind, owner. Without those that somebody acts on just now.
 extern const postgres::statement select_due_reviews;
-// $1 seconds, $2 providers that can be asked, $3 an ID for each: a sign of life, and, where the last is older than that, the
-// downtime between them and a catch-up for each provider (30 days back); began_at, ended_at (NULL: none).
+// A step of a pass over all operations: those that are open without a timer that they should have get it; a binary that knew no
+// timers moved them, or their limit is the provider's alone. $1 operations to look at, $2 seconds between two passes, $3
+// providers, $4 states and $5 their limits in seconds (NULL: none) where these are the providers' own; how many timers
+// were set, whether there is more to see.
+extern const postgres::statement repair_timers;
+// $1 seconds, $2 providers that can be asked, $3 an ID for each, $4 providers whose events are listed, $5 an ID for each: a sign
+// of life, and, where the last is older than that, the downtime between them, a catch-up for each of $2 (30 days back) and a
+// reading of the list of each of $4 (from an hour before it); began_at, ended_at (NULL: none).
 extern const postgres::statement beat_intake;
 
 }  // namespace recibo::storage

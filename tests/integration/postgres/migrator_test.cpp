@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <set>
+#include <sstream>
 
 namespace recibo::storage {
 namespace {
@@ -40,6 +42,9 @@ migrate_options with(std::span<const embedded_file> files) {
 }
 
 using names = std::vector<std::string>;
+
+// Of those before it the ways back leave comments of their own.
+constexpr int first_with_a_true_way_back = 21;
 
 class Migrator : public testing::Test {
  protected:
@@ -188,6 +193,90 @@ TEST_F(Migrator, OurMigrationsGoUpAndDownAndUp) {
   EXPECT_EQ(db.sql("SELECT md5(string_agg(table_name || column_name || data_type, ',' ORDER BY table_name, column_name)) FROM "
                    "information_schema.columns WHERE table_schema = 'recibo'"),
             shape);
+}
+
+// All that a dump of the schema would say, but the order of columns.
+std::string shape_of(const database& db) {
+  return db.sql(
+      "SELECT string_agg(line, E'\\n' ORDER BY line) FROM ("
+      "SELECT 'column ' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attnotnull "
+      "|| ' ' "
+      "|| coalesce(pg_get_expr(d.adbin, d.adrelid), '') || ' ' || coalesce(col_description(c.oid, a.attnum), '') AS line FROM "
+      "pg_class "
+      "c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped LEFT JOIN pg_attrdef d ON d.adrelid = "
+      "c.oid AND d.adnum = a.attnum WHERE c.relnamespace = 'recibo'::regnamespace AND c.relkind IN ('r', 'p', 'v') "
+      "UNION ALL SELECT 'table ' || c.relname || ' ' || c.relkind::text || ' ' || coalesce(c.reloptions::text, '') || ' ' || "
+      "coalesce(c.relacl::text, '') || ' ' || coalesce(obj_description(c.oid, 'pg_class'), '') FROM pg_class c WHERE "
+      "c.relnamespace = 'recibo'::regnamespace AND c.relkind IN ('r', 'p', 'v') "
+      "UNION ALL SELECT 'constraint ' || conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM "
+      "pg_constraint "
+      "WHERE connamespace = 'recibo'::regnamespace "
+      "UNION ALL SELECT 'index ' || indexdef FROM pg_indexes WHERE schemaname = 'recibo' "
+      "UNION ALL SELECT 'trigger ' || pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE "
+      "c.relnamespace = 'recibo'::regnamespace AND NOT t.tgisinternal "
+      "UNION ALL SELECT 'function ' || pg_get_functiondef(oid) || coalesce(proacl::text, '') || coalesce(obj_description(oid, "
+      "'pg_proc'), '') FROM pg_proc WHERE pronamespace = 'recibo'::regnamespace) AS all_of_it");
+}
+
+// Lines of one and not of the other.
+std::string difference(const std::string& one, const std::string& other) {
+  const auto lines = [](const std::string& text) {
+    std::istringstream in(text);
+    std::set<std::string> out;
+    for (std::string line; std::getline(in, line);) out.insert(line);
+    return out;
+  };
+  const auto a = lines(one), b = lines(other);
+  std::string out;
+  for (const auto& line : a)
+    if (!b.contains(line)) out += "+ " + line + '\n';
+  for (const auto& line : b)
+    if (!a.contains(line)) out += "- " + line + '\n';
+  return out;
+}
+
+TEST_F(Migrator, EachOfOursLeavesTheSchemaAsItWasBefore) {
+  const auto newest = schema_version_needed();
+  std::vector<std::string> before(static_cast<std::size_t>(newest) + 1);
+  // On the way up, as each was made; on the way down, as each was left.
+  for (int version = first_with_a_true_way_back; version <= newest; ++version) {
+    std::vector<embedded_file> some;
+    for (const auto& f : embedded_migrations())
+      if (std::stoi(std::string(f.path.substr(0, 4))) <= version) some.push_back(f);
+    const auto done = migrate(db.url(), with(some));
+    ASSERT_TRUE(done) << done.error().detail;
+    before[static_cast<std::size_t>(version)] = shape_of(db);
+  }
+  for (int version = newest - 1; version >= first_with_a_true_way_back; --version) {
+    migrate_options how;
+    how.down_to = version;
+    const auto done = migrate(db.url(), how);
+    ASSERT_TRUE(done) << done.error().detail;
+    EXPECT_EQ(difference(shape_of(db), before[static_cast<std::size_t>(version)]), "")
+        << "what " << version + 1 << " left behind";
+  }
+}
+
+TEST_F(Migrator, WithoutTheClocksReviewsNothingStaysOpenForThem) {
+  ASSERT_TRUE(migrate(db.url()));
+  for (const auto* id : {"clock", "both"})
+    db.sql(
+        std::string(
+            "INSERT INTO recibo.operations (id, request_id, provider, workflow, state, state_at, updated_at, version, revision, "
+            "sequence, chain_hash, review_open) VALUES (gen_random_uuid(), '") +
+        id + "', 'p', 1, 's', now(), now(), 0, 1, 1, sha256('x'), true)");
+  const std::string open =
+      "INSERT INTO recibo.reviews (id, operation, kind, digest, delivery, detail, state, owner, opened_at, last_seen_at) SELECT "
+      "gen_random_uuid(), o.id, ";
+  const std::string rest = ", 'd', 's', 'o', now(), now() FROM recibo.operations o";
+  db.sql(open + "'overdue', sha256('1'), NULL" + rest);
+  db.sql(open + "'contradiction', sha256('2'), gen_random_uuid()" + rest + " WHERE o.request_id = 'both'");
+  migrate_options down;
+  down.down_to = 21;
+  const auto undone = migrate(db.url(), down);
+  ASSERT_TRUE(undone) << undone.error().detail;
+  EXPECT_EQ(db.sql("SELECT string_agg(request_id || ' ' || review_open, ', ' ORDER BY request_id) FROM recibo.operations"),
+            "both true, clock false");
 }
 
 TEST(ReadMigrations, OursAreInOrderAndComplete) {

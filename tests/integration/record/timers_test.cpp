@@ -1,5 +1,10 @@
 // Timers on a real PostgreSQL: set and ended with each move, fired once whoever tries, and not while nobody listens (R22, R44).
 #include "integration/record/bench_of_work.hpp"
+#include "recibo/config/snapshot.hpp"
+#include "recibo/postgres/pool.hpp"
+#include "recibo/process/limits.hpp"
+#include "recibo/process/sweep.hpp"
+#include "support/sessions.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +19,13 @@ providers:
     extract: {request_id: /request_id, idempotency_key: /event_id, event: /status}
     events: {processing: progress, succeeded: complete, failed: fail}
     workflow: fixture
+    parking: {expire: 1h}
+  own:
+    verify: {scheme: github, secrets: [a-secret-of-a-provider]}
+    extract: {request_id: /request_id, idempotency_key: /event_id, event: /status}
+    events: {processing: progress, succeeded: complete, failed: fail}
+    workflow: fixture
+    limits: {accepted: none, unknown: {after: 2h, event: give_up}}
 workflows:
   fixture:
     initial: accepted
@@ -27,6 +39,8 @@ workflows:
       - {from: accepted, event: submitted, to: processing, by: client}
       - {from: accepted, event: overdue, to: unknown, by: clock}
       - {from: processing, event: stuck, to: failed, by: clock}
+      - {from: unknown, event: give_up, to: failed, by: clock}
+      - {from: completed, event: reopen, to: processing, by: operator}
       - {from: accepted, event: progress, to: processing, by: provider}
       - {from: [accepted, processing, unknown], event: complete, to: completed, by: provider}
       - {from: [accepted, processing, unknown], event: fail, to: failed, by: provider}
@@ -40,6 +54,19 @@ destinations:
 
 class timed_work : public bench_of_work {
  public:
+  // Beside the recorder, which goes on.
+  void run(const std::function<boost::asio::awaitable<void>()>& what) {
+    bool done = false;
+    boost::asio::co_spawn(context, what, [&](const std::exception_ptr& e) {
+      EXPECT_FALSE(e);
+      done = true;
+    });
+    context.restart();
+    while (!done && context.run_one_until(soon(std::chrono::seconds(60))) != 0) {
+    }
+    EXPECT_TRUE(done);
+  }
+
   explicit timed_work(const database& db) : bench_of_work(db) { settings = timed_settings(); }
 
   record::timer_due due(std::string request_id, transition::timer_kind kind = transition::timer_kind::limit) const {
@@ -79,6 +106,19 @@ class Timers : public ::testing::Test {
     return db.sql(
         "SELECT coalesce(string_agg(kind || ':' || coalesce(event, '?') || CASE WHEN fired_at IS NULL THEN '' ELSE "
         "' fired' END, ', ' ORDER BY kind), '') FROM recibo.timers");
+  }
+  // A step of the pass that looks for timers which are missing.
+  process::repaired repair(timed_work& work) {
+    postgres::pool pool(work.context.get_executor(), db.service_url(), 1);
+    process::repaired out;
+    auto step = [&]() -> boost::asio::awaitable<void> {
+      const auto done =
+          co_await process::repair_timers(pool, *work.settings, std::chrono::steady_clock::now() + std::chrono::seconds(10));
+      EXPECT_TRUE(done) << done.error().detail;
+      if (done) out = *done;
+    };
+    work.run(step);
+    return out;
   }
   std::string minutes_left() {
     return db.sql("SELECT round(extract(epoch FROM due_at - now()) / 60) FROM recibo.timers WHERE kind = 'limit'");
@@ -230,6 +270,163 @@ TEST_F(Timers, OneFromBeforeTheClockIsJudgedByTheConfiguration) {
   db.sql("UPDATE recibo.timers SET event = 'stuck', due_at = now(), version = 7");
   EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_put_off);
   EXPECT_EQ(timers(), "limit:overdue");
+}
+
+TEST_F(Timers, WhatABinaryWithoutTimersLeftGetsThemByAPass) {
+  timed_work work(db);
+  auto wanted = work.registration("r-1");
+  wanted.deadline = now() + std::chrono::hours(5);
+  ASSERT_TRUE(work.one(std::move(wanted)));
+  ASSERT_TRUE(work.one(work.registration("own-accepted", "own")));
+  ASSERT_TRUE(work.one(work.registration("own-unknown", "own")));
+  ASSERT_TRUE(work.one(work.registration("ended")));
+  ASSERT_TRUE(work.one(work.callback("ended", "k-1", "succeeded")));
+  db.sql("DELETE FROM recibo.timers");
+  db.sql("UPDATE recibo.operations SET state = 'unknown' WHERE request_id = 'own-unknown'");
+  db.sql("UPDATE recibo.operations SET state_at = now() - interval '20 minutes' WHERE request_id = 'r-1'");
+  const auto of = [&](const std::string& id) {
+    return db.sql(
+        "SELECT coalesce(string_agg(t.kind || ':' || coalesce(t.event, '?'), ', ' ORDER BY t.kind), '') FROM recibo.timers t "
+        "JOIN "
+        "recibo.operations o ON o.id = t.operation WHERE o.request_id = '" +
+        id + "'");
+  };
+  const auto done = repair(work);
+  EXPECT_EQ(done.timers, 3);
+  EXPECT_FALSE(done.more);
+  EXPECT_EQ(of("r-1"), "deadline:overdue, limit:?");
+  EXPECT_EQ(of("own-accepted"), "") << "it has none there: its provider says so";
+  EXPECT_EQ(of("own-unknown"), "limit:?") << "the provider's alone";
+  EXPECT_EQ(of("ended"), "");
+  EXPECT_EQ(db.sql("SELECT round(extract(epoch FROM t.due_at - now()) / 60) FROM recibo.timers t JOIN recibo.operations o ON "
+                   "o.id = t.operation WHERE o.request_id = 'r-1' AND t.kind = 'limit'"),
+            "10")
+      << "since the state was entered";
+  EXPECT_EQ(repair(work).timers, 0) << "the next pass comes later";
+  db.sql("UPDATE recibo.timer_repairs SET ended_at = now() - interval '2 hours'");
+  EXPECT_EQ(repair(work).timers, 0) << "and finds nothing more";
+  // What it set fires as if it had been there all along, and by what the table says.
+  db.sql("UPDATE recibo.operations SET state_at = now() - interval '31 minutes' WHERE request_id = 'r-1'");
+  run_out("kind = 'limit'");
+  EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_fired);
+}
+
+TEST_F(Timers, APassCountsOutagesSinceTheStateWasEntered) {
+  timed_work work(db);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  db.sql("DELETE FROM recibo.timers");
+  db.sql("UPDATE recibo.operations SET state_at = now() - interval '31 minutes'");
+  db.sql("INSERT INTO recibo.downtimes VALUES (now() - interval '10 minutes', now() - interval '1 minute')");
+  EXPECT_EQ(repair(work).timers, 1);
+  EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_put_off);
+  EXPECT_EQ(minutes_left(), "13") << "nine of the outage, and five until the provider sends again";
+}
+
+TEST_F(Timers, APassWaitsForNobody) {
+  timed_work work(db);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  ASSERT_TRUE(work.one(work.registration("r-2")));
+  db.sql("DELETE FROM recibo.timers");
+  session held(db);
+  held.sql("BEGIN");
+  held.sql("SELECT FROM recibo.operations WHERE request_id = 'r-1' FOR UPDATE");
+  EXPECT_EQ(repair(work).timers, 1);
+  held.sql("COMMIT");
+  session looking(db);
+  looking.sql("BEGIN");
+  looking.sql("UPDATE recibo.timer_repairs SET ended_at = now() - interval '2 hours'");
+  EXPECT_EQ(repair(work).timers, 0) << "another replica has the pass";
+  looking.sql("COMMIT");
+  EXPECT_EQ(repair(work).timers, 1);
+}
+
+TEST_F(Timers, ADeadlineThatHasPassedIsNotRaisedAgainAfterReopening) {
+  timed_work work(db);
+  for (const auto* id : {"passed", "ahead"}) {
+    auto made = work.registration(id);
+    made.deadline = now() + std::chrono::hours(5);
+    ASSERT_TRUE(work.one(std::move(made)));
+  }
+  // It has been told once.
+  db.sql(
+      "UPDATE recibo.registrations SET deadline = now() - interval '1 minute' WHERE operation = (SELECT id FROM "
+      "recibo.operations WHERE request_id = 'passed')");
+  run_out("kind = 'deadline' AND operation = (SELECT id FROM recibo.operations WHERE request_id = 'passed')");
+  EXPECT_EQ(work.one(work.due("passed", transition::timer_kind::deadline))->detail, record::timer_fired);
+  const auto kind_of = [&](const std::string& id) {
+    return db.sql(
+        "SELECT string_agg(t.kind || CASE WHEN t.fired_at IS NULL THEN '' ELSE ' fired' END, ', ' ORDER BY t.kind) FROM "
+        "recibo.timers t JOIN recibo.operations o ON o.id = t.operation WHERE o.request_id = '" +
+        id + "'");
+  };
+  for (const auto* id : {"passed", "ahead"}) {
+    ASSERT_TRUE(work.one(work.callback(id, "k", "succeeded")));
+    auto again = work.event(id, "reopen");
+    again.client.reset();
+    again.who = transition::actor_kind::operator_;
+    ASSERT_TRUE(work.one(std::move(again)));
+  }
+  EXPECT_EQ(kind_of("passed"), "deadline fired, limit");
+  EXPECT_EQ(kind_of("ahead"), "deadline, limit");
+  EXPECT_EQ(work.one(work.due("passed", transition::timer_kind::deadline))->detail, "");
+  EXPECT_EQ(db.sql("SELECT string_agg(DISTINCT state, ',') FROM recibo.operations"), "processing");
+}
+
+TEST_F(Timers, RemindersGoOnBesideAReviewThatSomebodyHolds) {
+  timed_work work(db);
+  for (const auto* id : {"r-1", "r-2"}) {
+    ASSERT_TRUE(work.one(work.registration(id)));
+    ASSERT_TRUE(work.one(work.callback(id, "k-1", "succeeded")));
+    ASSERT_TRUE(work.one(work.callback(id, "k-2", "failed")));
+  }
+  db.sql("UPDATE recibo.reviews SET due_at = now() - interval '1 second'");
+  session held(db);
+  held.sql("BEGIN");
+  held.sql("SELECT FROM recibo.reviews WHERE operation = (SELECT id FROM recibo.operations WHERE request_id = 'r-1') FOR UPDATE");
+  postgres::pool pool(work.context.get_executor(), db.service_url(), 1);
+  config::snapshot settings(work.settings);
+  const process::record_function record = [&](record::work what, std::chrono::steady_clock::time_point until) {
+    return work.recorder().record(std::move(what), until);
+  };
+  process::reminder_round done;
+  auto round = [&]() -> boost::asio::awaitable<void> { done = co_await process::remind_due(pool, settings, record); };
+  work.run(round);
+  EXPECT_EQ(done.reminded, 1);
+  held.sql("COMMIT");
+  work.run(round);
+  EXPECT_EQ(done.reminded, 1);
+  work.run(round);
+  EXPECT_EQ(done.reminded, 0);
+}
+
+// Who resolves the review of a parked callback holds the review and may go on to the callback; the sweep comes from the callback.
+TEST_F(Timers, TheSweepOfParkedCallbacksWaitsForNoReview) {
+  timed_work work(db);
+  for (const auto* id : {"early-1", "early-2"}) {
+    ASSERT_TRUE(work.one(work.callback(id, "k", "processing")));
+    record::parked_review old;
+    old.settings = work.settings;
+    old.parked = *parse_id<delivery_id>(db.sql(std::string("SELECT id FROM recibo.parked WHERE request_id = '") + id + "'"));
+    ASSERT_EQ(work.one(std::move(old))->disposition, transition::disposition::review);
+  }
+  db.sql("UPDATE recibo.parked SET parked_at = now() - interval '2 hours'");
+  session held(db);
+  held.sql("BEGIN");
+  held.sql("SET LOCAL lock_timeout = '5s'");
+  held.sql("SELECT FROM recibo.reviews WHERE request_id = 'early-1' FOR NO KEY UPDATE");
+  postgres::pool pool(work.context.get_executor(), db.service_url(), 1);
+  config::snapshot settings(work.settings);
+  process::swept done;
+  auto sweep = [&]() -> boost::asio::awaitable<void> { done = co_await process::sweep_once(pool, settings); };
+  work.run(sweep);
+  EXPECT_EQ(done.parked, 1) << "the one whose review nobody holds";
+  // What the holder goes on to was not waited for by anybody.
+  held.sql("DELETE FROM recibo.parked WHERE request_id = 'early-1'");
+  held.sql("ROLLBACK");
+  work.run(sweep);
+  EXPECT_EQ(done.parked, 1);
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.reviews WHERE status = 'open'"), "0");
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.review_actions WHERE action = 'resolved'"), "2");
 }
 
 TEST_F(Timers, OneReminderOfAReview) {

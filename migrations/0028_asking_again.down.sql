@@ -1,0 +1,11 @@
+COMMENT ON COLUMN recibo.deliveries.look_up IS 'look_ups.id: nobody sent it, it was fetched; then peer is the host that was asked, and secret is empty.';
+DROP TABLE recibo.event_lists;
+DROP TABLE recibo.timer_repairs;
+DROP FUNCTION recibo.sweep_look_ups(interval, integer);
+ALTER TABLE recibo.look_up_lanes DROP COLUMN asked_until;
+DROP INDEX recibo.look_ups_swept;
+UPDATE recibo.look_ups SET cause = 'request' WHERE cause = 'retry';
+ALTER TABLE recibo.look_ups DROP CONSTRAINT look_ups_cause;
+ALTER TABLE recibo.look_ups ADD CONSTRAINT look_ups_cause CHECK (cause IN ('request', 'hint', 'state', 'catch_up'));
+COMMENT ON COLUMN recibo.look_ups.cause IS 'request: somebody asked; hint: a callback without news; state: a state was entered; catch_up: after an outage.';
+ALTER TABLE recibo.look_ups DROP COLUMN sequence;

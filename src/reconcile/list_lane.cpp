@@ -1,0 +1,213 @@
+#include "list_lane.hpp"
+
+#include "list_page.hpp"
+#include "recibo/notify/retry.hpp"
+#include "recibo/observe/log.hpp"
+#include "recibo/reconcile/status_request.hpp"
+#include "recibo/record/listed.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace recibo::reconcile {
+namespace {
+
+using namespace std::chrono_literals;
+using boost::asio::awaitable;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using page_next = storage::page_outcome::next;
+
+constexpr milliseconds page_round_every = 500ms, page_database_limit = 5s, page_record_limit = 10s;
+// Beyond its deadline a page needs the recorder; then its holder has gone.
+constexpr milliseconds page_lease_beyond = 20s;
+// Attempts beyond the schedule's: each is one whose holder never settled it.
+constexpr int page_lost_most = 3;
+
+const config::provider* listing_provider(const config::settings& settings, const std::string& name) {
+  const auto found = settings.providers.find(name);
+  return found == settings.providers.end() || !found->second.list ? nullptr : &found->second;
+}
+
+bool is_whole(const record::callback& c) {
+  return c.understood() && std::all_of(c.items.begin(), c.items.end(), [](const auto& i) { return i.understood(); });
+}
+
+void count(const record::outcome& one, bool first_attempt, storage::page_outcome& into) {
+  using transition::disposition;
+  switch (one.disposition) {
+    case disposition::applied:
+    case disposition::partial:
+    case disposition::duplicate:
+    case disposition::redundant:
+    case disposition::stale:
+    case disposition::hint:
+      ++into.known;
+      // What a holder before has recorded of this page is a repetition now.
+      if (!one.replayed || !first_attempt) into.deliveries.push_back(one.delivery);
+      break;
+    case disposition::parked: ++into.parked; break;
+    case disposition::review:
+    case disposition::conflict: one.replayed ? ++into.known : ++into.review; break;
+    case disposition::unmapped:
+    case disposition::unprocessable: ++into.failed; break;
+    case disposition::unknown_operation:
+    case disposition::ignored: break;
+  }
+}
+
+}  // namespace
+
+list_lane::list_lane(boost::asio::any_io_executor executor, status_checks::parts p, storage::look_up_holder by, std::string name)
+    : parts_(std::move(p)),
+      by_(by),
+      name_(std::move(name)),
+      worker_(executor, "event lists", page_round_every, [this] { return round(); }),
+      random_(std::random_device{}()) {}
+
+awaitable<void> list_lane::stop(time_point until) {
+  stopping_ = true;
+  co_await worker_.stop(until);
+}
+
+awaitable<bool> list_lane::round() {
+  const auto settings = parts_.settings.get();
+  const auto* of = listing_provider(*settings, name_);
+  if (stopping_ || of == nullptr) co_return false;
+  const auto lease = of->list->timeout + page_lease_beyond;
+  auto claimed = co_await storage::claim_page(parts_.pool, name_, by_, lease, steady_clock::now() + page_database_limit);
+  if (!claimed || !*claimed) co_return false;
+  storage::page_outcome outcome;
+  outcome.id = (*claimed)->id;
+  outcome.attempts = (*claimed)->attempts;
+  outcome.cursor = (*claimed)->cursor;
+  co_await read_page(settings, **claimed, outcome);
+  if (outcome.what == page_next::done || outcome.what == page_next::failed)
+    log::write(outcome.what == page_next::done ? log::level::info : log::level::error,
+               outcome.what == page_next::done ? "a list of events has been read" : "a list of events is given up",
+               {{"provider", name_}, {"event_list_id", to_string(outcome.id)}, {"reason", outcome.reason}});
+  const auto done =
+      co_await storage::settle_page(parts_.pool, by_, std::move(outcome), steady_clock::now() + page_database_limit);
+  if (!done)
+    log::warn("a page of an event list is left to its lease", {{"provider", name_}, {"code", code_word(done.error().code)}});
+  co_return false;
+}
+
+awaitable<void> list_lane::read_page(settings_ptr settings, storage::claimed_page page, storage::page_outcome& outcome) {
+  const auto& rule = *listing_provider(*settings, name_)->list;
+  if (page.pages >= rule.pages) {
+    outcome.what = page_next::failed;
+    outcome.reason = "too_many_pages";
+    co_return;
+  }
+  if (page.attempts > rule.retry.attempts + page_lost_most) {
+    outcome.what = page_next::failed;
+    outcome.reason = lost_attempts;
+    co_return;
+  }
+  auto request = page_request(rule, page.since, page.cursor);
+  if (!request) {
+    outcome.what = page_next::failed;
+    outcome.reason = code_word(request.error().code);
+    co_return;
+  }
+  auto pending = parts_.client.send(std::move(*request), status_rules(rule));
+  auto answer = co_await std::move(pending);
+  if (!answer && stopping_) {
+    outcome.what = page_next::cut;
+    co_return;
+  }
+  // There is no news yet in that nothing was found: what is asked for is a list.
+  const auto judged = judge_attempt(answer, {});
+  parts_.counts.attempt(name_, judged.reason);
+  if (judged.unauthorized)
+    log::error("a provider refuses the credentials of its event list: it needs a person", {{"provider", name_}});
+  if (judged.what != next_step::read) {
+    std::optional<std::chrono::seconds> wanted;
+    if (answer) wanted = notify::judge(answer->status, judged.retry_after, recibo::now()).retry_after;
+    // Its other questions wait, too.
+    if (wanted)
+      co_await storage::hold_look_ups(parts_.pool, name_, std::min<milliseconds>(*wanted, rule.retry.max),
+                                      steady_clock::now() + page_database_limit);
+    if (judged.what == next_step::give_up) {
+      outcome.what = page_next::failed;
+      outcome.reason = judged.reason;
+    } else {
+      put_off(rule, judged.reason, wanted, outcome);
+    }
+    co_return;
+  }
+  http::request whole;
+  whole.method = "POST";
+  whole.headers = std::move(answer->headers);
+  whole.body = std::move(answer->body);
+  const bool recorded = co_await record_page(settings, page, std::move(whole), outcome);
+  if (!recorded) co_return;
+  const std::chrono::duration<double> pace(1.0 / rule.rate.per_second);
+  outcome.what = outcome.cursor.empty() ? page_next::done : page_next::on;
+  outcome.wait = std::chrono::ceil<milliseconds>(pace);
+}
+
+awaitable<bool> list_lane::record_page(settings_ptr settings, storage::claimed_page page, http::request answer,
+                                       storage::page_outcome& outcome) {
+  const auto& rule = *listing_provider(*settings, name_)->list;
+  record::callback common;
+  common.settings = settings;
+  common.provider = rule.reads.get();
+  common.received_at = recibo::now();
+  common.peer = rule.url.base().host;
+  common.listed = page.id;
+  record::callback_group group;
+  group.parts = parts_.read_each(*rule.reads, answer, common);
+  const auto* const whole = group.parts.size() == 1 ? &group.parts.front().unprocessable : nullptr;
+  const bool is_list =
+      whole == nullptr || !*whole || ((*whole)->code != permanent::malformed_json && !(*whole)->detail.starts_with("each:"));
+  auto behind = next_page(rule, answer.body, page.cursor, group.parts.size());
+  if (!is_list || !behind) {
+    put_off(rule, is_list ? code_word(behind.error().code) : "no_list", std::nullopt, outcome);
+    co_return false;
+  }
+  outcome.events = static_cast<std::int64_t>(group.parts.size());
+  // What cannot be understood is counted, and kept nowhere: the list still has it when the map is mended.
+  std::erase_if(group.parts, [&](const record::callback& c) {
+    if (!is_whole(c)) ++outcome.failed;
+    return !is_whole(c) || c.event == "ignore";
+  });
+  if (!group.parts.empty()) {
+    for (auto& part : group.parts) {
+      part.listed = page.id;
+      part.content_digest = record::listed_content(part.key);
+    }
+    group.body = std::move(answer.body);
+    group.content_type = "application/json";
+    record::work work(std::move(group));
+    auto pending = parts_.record(std::move(work), steady_clock::now() + page_record_limit);
+    const auto recorded = co_await std::move(pending);
+    if (!recorded) {
+      log::warn("what a list of events brought could not be recorded",
+                {{"provider", name_}, {"event_list_id", to_string(page.id)}, {"code", code_word(recorded.error().code)}});
+      outcome.events = outcome.failed = 0;
+      if (recorded.error().code == transient::shutting_down) {
+        outcome.what = page_next::cut;
+      } else {
+        put_off(rule, not_recorded, std::nullopt, outcome);
+      }
+      co_return false;
+    }
+    for (const auto& one : recorded->parts) count(one, page.attempts == 1, outcome);
+  }
+  outcome.cursor = std::move(*behind);
+  co_return true;
+}
+
+void list_lane::put_off(const config::list_rule& rule, std::string_view reason, std::optional<std::chrono::seconds> wanted,
+                        storage::page_outcome& outcome) {
+  notify::judgement asked;
+  asked.retry_after = wanted;
+  const auto wait = notify::next_wait(rule.retry, outcome.attempts, asked, random());
+  outcome.what = wait ? page_next::retry : page_next::failed;
+  outcome.wait = wait.value_or(milliseconds(0));
+  outcome.reason = reason;
+}
+
+}  // namespace recibo::reconcile
