@@ -15,13 +15,13 @@ namespace recibo::record {
 
 struct left_part {
   // Place of the event among those of its request; nullopt: the request is one event.
-  std::optional<std::size_t> part;
+  std::optional<std::size_t> part{};
   // The delivery of this event, where it has one of its own already.
-  std::optional<delivery_id> delivery;
+  std::optional<delivery_id> delivery{};
   // Places of the elements of its list of items; empty: the whole event.
-  std::vector<std::size_t> items;
+  std::vector<std::size_t> items{};
   // Where the lists stood that the places are of (place_of); empty: not known.
-  std::string place;
+  std::string place{};
 
   friend bool operator==(const left_part&, const left_part&) = default;
 };
