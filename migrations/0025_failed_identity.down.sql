@@ -8,3 +8,4 @@ ALTER TABLE recibo.failed_callbacks ADD CONSTRAINT failed_callbacks_once UNIQUE 
 ALTER TABLE recibo.parked DROP COLUMN key_beside, DROP COLUMN part, DROP COLUMN head;
 COMMENT ON COLUMN recibo.signed_contents.owner IS 'operations.id, or parked.id as long as it waits.';
 COMMENT ON COLUMN recibo.signed_contents.signed_digest IS 'SHA-256 over what the signature covers.';
+COMMENT ON COLUMN recibo.signed_contents.key IS 'The key that it came under first, as in idempotency_keys.';

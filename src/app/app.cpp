@@ -35,6 +35,7 @@
 #include <malloc.h>
 
 #include <csignal>
+#include <cstdlib>
 
 namespace recibo::app {
 namespace {
@@ -42,6 +43,8 @@ namespace {
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+// How long over its time-out a drain may take in all.
+constexpr std::chrono::seconds drain_grace{8};
 // How long a drain waits for destinations; what they have not answered by then is sent again by whoever comes next.
 constexpr std::chrono::seconds dispatch_limit{2};
 constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
@@ -295,6 +298,14 @@ class replica {
   asio::awaitable<void> drain() {
     const auto s = settings_->get();
     const auto until = steady_clock::now() + s->drain_timeout;
+    // Whatever hangs, the process ends: what was answered is committed, and everything else is somebody else's to do again.
+    std::string_view step = "connections";
+    asio::steady_timer guard(executor_, until + drain_grace);
+    guard.async_wait([&step](const boost::system::error_code& cancelled) {
+      if (cancelled) return;
+      log::error("the drain does not end", {{"step", step}});
+      std::_Exit(1);
+    });
     health_->begin_drain();
     callbacks_.announce_drain();
     api_.announce_drain();
@@ -308,17 +319,22 @@ class replica {
       co_await timer.async_wait(quietly);
     }
     // Before the recorder, which takes what they bring.
+    step = "look-ups";
     co_await checks_.stop(steady_clock::now() + dispatch_limit);
+    step = "recorder";
     co_await recorder_.drain(std::max(until, steady_clock::now() + milliseconds(100)));
     callbacks_.stop();
     api_.stop();
     keys_.stop();
     // What the last callbacks brought is delivered by whoever runs on, or after the next start.
+    step = "notifications";
     co_await dispatcher_.stop(steady_clock::now() + dispatch_limit);
     client_.close_idle();
+    step = "upkeep";
     co_await watching_.stop(steady_clock::now() + milliseconds(100));
     co_await upkeep_.stop(steady_clock::now() + milliseconds(500));
     pool_.close();
+    guard.cancel();
     log::info("drained");
   }
 
