@@ -1,6 +1,9 @@
--- Two that differ by their key alone cannot both stand.
-DELETE FROM recibo.failed_callbacks f USING recibo.failed_callbacks g
-  WHERE f.provider = g.provider AND f.body_digest = g.body_digest AND f.id > g.id;
+-- Two that differ by their key alone cannot both stand: the later one is given up, on record. Its delivery stays.
+WITH gone AS (DELETE FROM recibo.failed_callbacks f USING recibo.failed_callbacks g
+  WHERE f.provider = g.provider AND f.body_digest = g.body_digest AND f.id > g.id RETURNING f.id, f.provider, f.delivery)
+INSERT INTO recibo.replays (id, failed_callback, provider, delivery, action, at, actor, reason, closes)
+  SELECT DISTINCT ON (id) id, id, provider, delivery, 'discarded', now(), 'migration', 'the schema before cannot keep two with one body', true
+  FROM gone;
 DELETE FROM recibo.signed_contents s WHERE NOT EXISTS (SELECT FROM recibo.operations o WHERE o.id = s.owner)
   AND NOT EXISTS (SELECT FROM recibo.parked p WHERE p.id = s.owner);
 ALTER TABLE recibo.failed_callbacks DROP COLUMN key_beside;

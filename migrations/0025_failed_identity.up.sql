@@ -1,9 +1,9 @@
 -- Which failed callback it is: the bytes, and what names the callback beside them.
 -- oldest-binary: 0.1.0
 --
--- Reason: two callbacks may have the same body and differ by a signed header alone, which is their key, or by the callback URL of
--- their operation. As one failed callback they would be replayed as one, and the other would be lost. What is parked with items that could not be understood keeps what a replay
--- will need of it, and which event of its request it was.
+-- Reason: two callbacks may have the same body and differ by a signed header alone, which is their key, or by the callback URL
+-- of their operation. As one failed callback they would be replayed as one, and the other would be lost. What is parked with
+-- items that could not be understood keeps what a replay will need of it, and which event of its request it was.
 
 ALTER TABLE recibo.failed_callbacks ADD COLUMN key_beside bytea NOT NULL DEFAULT ''
   CONSTRAINT failed_callbacks_key_beside CHECK (octet_length(key_beside) IN (0, 32));

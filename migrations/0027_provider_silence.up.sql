@@ -11,6 +11,7 @@ ALTER TABLE recibo.provider_activity
   ADD COLUMN silent_reason text COLLATE "C" CONSTRAINT provider_activity_reason CHECK (silent_reason IN ('quiet', 'below_rate')),
   ADD COLUMN rate_within_s bigint,
   ADD COLUMN rate_since timestamptz;
+ALTER TABLE recibo.provider_activity ADD CONSTRAINT provider_activity_key UNIQUE (key);
 COMMENT ON COLUMN recibo.provider_activity.key IS 'Stands for it in notifications.operation; no operation has such an ID.';
 COMMENT ON COLUMN recibo.provider_activity.told IS 'How many changes were told; the last one of provider_events.';
 COMMENT ON COLUMN recibo.provider_activity.silent_reason IS 'quiet: nothing came for silence_alert; below_rate: less than expected_rate; NULL: it is not silent.';

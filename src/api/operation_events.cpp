@@ -21,7 +21,7 @@ constexpr std::string_view edit_event = "edit";
 
 // How long a retry waits for what the provider says, how often it looks, and what is left of the request's time then.
 constexpr std::chrono::seconds ask_for{8}, answer_in{2};
-constexpr std::chrono::milliseconds look_every{100};
+constexpr std::chrono::milliseconds look_every{100}, look_seldom{1'000};
 
 // `changes`: a member that is there replaces what was registered, null takes it away.
 result<std::optional<record::intent_changes>> read_changes(const call& of, std::string_view event) {
@@ -117,10 +117,11 @@ result<record::event> read_event(const call& of) {
 awaitable<void> wait_for_provider(inside& in, std::string request_id, std::chrono::steady_clock::time_point until) {
   const auto executor = co_await boost::asio::this_coro::executor;
   boost::asio::steady_timer timer(executor);
-  while (std::chrono::steady_clock::now() < until) {
+  // Less and less often: many may wait.
+  for (auto pause = look_every; std::chrono::steady_clock::now() < until; pause = std::min(2 * pause, look_seldom)) {
     const auto status = co_await storage::retry_look_up_status(in.with.pool, request_id, until);
     if (status && *status && **status != "queued" && **status != "asking") co_return;
-    timer.expires_after(look_every);
+    timer.expires_after(pause);
     co_await timer.async_wait(boost::asio::use_awaitable);
   }
 }

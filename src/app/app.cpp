@@ -1,6 +1,7 @@
 #include "recibo/app/app.hpp"
 
 #include "confirm.hpp"
+#include "drain_guard.hpp"
 #include "readiness.hpp"
 #include "reload.hpp"
 #include "upkeep.hpp"
@@ -35,7 +36,6 @@
 #include <malloc.h>
 
 #include <csignal>
-#include <cstdlib>
 
 namespace recibo::app {
 namespace {
@@ -43,8 +43,8 @@ namespace {
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-// How long over its time-out a drain may take in all.
-constexpr std::chrono::seconds drain_grace{8};
+// How long over its time-out a drain may take in all: its steps have time-outs of their own, a few seconds each.
+constexpr std::chrono::seconds drain_grace{25};
 // How long a drain waits for destinations; what they have not answered by then is sent again by whoever comes next.
 constexpr std::chrono::seconds dispatch_limit{2};
 constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
@@ -167,8 +167,9 @@ record::recorder::options recorder_options(const config::settings& s, observe::m
 class replica {
  public:
   replica(asio::io_context& context, std::shared_ptr<const config::settings> first, const std::filesystem::path& file,
-          std::shared_ptr<const http::tls_trust> trust)
+          std::shared_ptr<const http::tls_trust> trust, drain_guard& guard)
       : executor_(context.get_executor()),
+        guard_(guard),
         settings_(std::make_shared<config::snapshot>(first)),
         metrics_(labels_of(*first)),
         recorder_(executor_, recorder_options(*first, metrics_, [this](const auto& names) { dispatcher_.told(names); })),
@@ -298,14 +299,8 @@ class replica {
   asio::awaitable<void> drain() {
     const auto s = settings_->get();
     const auto until = steady_clock::now() + s->drain_timeout;
-    // Whatever hangs, the process ends: what was answered is committed, and everything else is somebody else's to do again.
-    std::string_view step = "connections";
-    asio::steady_timer guard(executor_, until + drain_grace);
-    guard.async_wait([&step](const boost::system::error_code& cancelled) {
-      if (cancelled) return;
-      log::error("the drain does not end", {{"step", step}});
-      std::_Exit(1);
-    });
+    guard_.arm(until + drain_grace);
+    guard_.at("connections");
     health_->begin_drain();
     callbacks_.announce_drain();
     api_.announce_drain();
@@ -319,26 +314,27 @@ class replica {
       co_await timer.async_wait(quietly);
     }
     // Before the recorder, which takes what they bring.
-    step = "look-ups";
+    guard_.at("look-ups");
     co_await checks_.stop(steady_clock::now() + dispatch_limit);
-    step = "recorder";
+    guard_.at("recorder");
     co_await recorder_.drain(std::max(until, steady_clock::now() + milliseconds(100)));
     callbacks_.stop();
     api_.stop();
     keys_.stop();
     // What the last callbacks brought is delivered by whoever runs on, or after the next start.
-    step = "notifications";
+    guard_.at("notifications");
     co_await dispatcher_.stop(steady_clock::now() + dispatch_limit);
     client_.close_idle();
-    step = "upkeep";
+    guard_.at("upkeep");
     co_await watching_.stop(steady_clock::now() + milliseconds(100));
     co_await upkeep_.stop(steady_clock::now() + milliseconds(500));
     pool_.close();
-    guard.cancel();
+    guard_.at("the end of the process");
     log::info("drained");
   }
 
   asio::any_io_executor executor_;
+  drain_guard& guard_;
   std::shared_ptr<config::snapshot> settings_;
   observe::metrics metrics_;
   observe::rotation_metrics rotation_;
@@ -374,9 +370,11 @@ int serve(std::shared_ptr<const config::settings> settings, const std::filesyste
     log::error("cannot call others", {{"error", trust.error().detail}});
     return 2;
   }
+  // Outlives all that it watches the end of.
+  drain_guard guard;
   asio::io_context context(1);
   try {
-    replica here(context, std::move(settings), file, std::move(*trust));
+    replica here(context, std::move(settings), file, std::move(*trust), guard);
     here.start();
     context.run();
   } catch (const boost::system::system_error& e) {

@@ -32,6 +32,20 @@ void log_failure(std::string_view name, const std::exception_ptr& failure) noexc
 
 }  // namespace
 
+// A timer among those that wait until a group is empty, as long as its frame stands, however that ends.
+class waiting_place {
+ public:
+  waiting_place(std::list<boost::asio::steady_timer*>& all, boost::asio::steady_timer& one)
+      : all_(all), place_(all.insert(all.end(), &one)) {}
+  ~waiting_place() { all_.erase(place_); }
+  waiting_place(const waiting_place&) = delete;
+  waiting_place& operator=(const waiting_place&) = delete;
+
+ private:
+  std::list<boost::asio::steady_timer*>& all_;
+  std::list<boost::asio::steady_timer*>::iterator place_;
+};
+
 struct task_group::impl {
   explicit impl(boost::asio::any_io_executor e) : executor(std::move(e)) {}
 
@@ -74,9 +88,8 @@ boost::asio::awaitable<bool> task_group::wait_empty(std::chrono::steady_clock::t
   const std::shared_ptr<impl> group = impl_;
   if (group->live.empty()) co_return true;
   boost::asio::steady_timer timer(group->executor, until);
-  const auto place = group->waiting.insert(group->waiting.end(), &timer);
+  const waiting_place place(group->waiting, timer);
   co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-  group->waiting.erase(place);
   co_return group->live.empty();
 }
 
@@ -93,9 +106,8 @@ boost::asio::awaitable<void> task_group::end() {
       for (const auto& one : group->live) log::warn("a coroutine does not end although it was asked to", {{"task", one.name}});
     }
     boost::asio::steady_timer timer(group->executor, asked_again_after);
-    const auto place = group->waiting.insert(group->waiting.end(), &timer);
+    const waiting_place place(group->waiting, timer);
     if (!group->live.empty()) co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-    group->waiting.erase(place);
   }
 }
 

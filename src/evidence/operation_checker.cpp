@@ -36,6 +36,7 @@ operation_checker::operation_checker(const storage::verify_operation& o, table_f
     tell_("workflows", "its workflow version is not on record");
   } else {
     initial_ = now_.state = table_->initial();
+    initials_.insert(initial_);
   }
 }
 
@@ -143,8 +144,10 @@ void operation_checker::check_claim(const verify_fact& f) {
     if (f.key_holder != f.delivery && !expired)
       tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and does not hold its key");
   } else if (*word == transition::disposition::duplicate || *word == transition::disposition::conflict) {
-    // The first may be another operation's, where a key means one thing for a whole provider, or have expired.
-    const bool explained = f.keys_swept_through || (f.first_reviewed && *word == transition::disposition::conflict);
+    // The first may be another operation's, where a key means one thing for a whole provider, or have expired; or wait still, for
+    // an operation of another name, beside which this one was refused.
+    const bool waited = !f.delivery_operation && *word == transition::disposition::conflict;
+    const bool explained = f.keys_swept_through || waited || (f.first_reviewed && *word == transition::disposition::conflict);
     if (!f.key_holder && !explained)
       tell_at(f, "claims", "delivery " + id + " is " + quoted(f.disposition) + " and nobody holds its key");
     if (f.key_holder == f.delivery)
@@ -198,6 +201,7 @@ void operation_checker::check_workflow_change(const verify_fact& f) {
   if (!table_->find_state(w.to)) tell_at(f, "workflows", "the version that it gets has no state " + quoted(w.to));
   now_.state = w.to;
   rename_items(f);
+  initials_.insert(table_->initial());
 }
 
 void operation_checker::rename_items(const verify_fact& f) {
@@ -212,6 +216,9 @@ void operation_checker::rename_items(const verify_fact& f) {
   for (const auto& [from, name] : names->members)
     if (!table_->find_state(name.text)) tell_at(f, "workflows", "the version that it gets has no state " + quoted(name.text));
   initial_ = name_of(initial_);
+  std::set<std::string> initials;
+  for (const auto& state : initials_) initials.insert(name_of(state));
+  initials_ = std::move(initials);
   for (auto& [id, at] : items_) at.state = name_of(at.state);
   transition::item_counts counts;
   for (const auto& [state, count] : items_by_state_) counts[name_of(state)] += count;
@@ -251,7 +258,9 @@ void operation_checker::check_move(const verify_fact& f) {
     tell_at(f, "transitions", "the transition names another delivery");
   }
   if (table_ == nullptr) return;
-  auto& at = f.item_id.empty() ? now_ : items_.try_emplace(f.item_id, position{initial_, 0}).first->second;
+  auto& at = f.item_id.empty()
+                 ? now_
+                 : items_.try_emplace(f.item_id, position{initials_.contains(f.from) ? f.from : initial_, 0}).first->second;
   if (!f.item_id.empty()) {
     --items_by_state_[at.state];
     ++items_by_state_[f.to];
@@ -291,7 +300,6 @@ void operation_checker::check_outbox(const verify_fact& f) {
   if (f.outbox_strangers > 0) tell_at(f, "outbox", "a notification of another type than the fact's");
 }
 
-// nullopt: the rows that it is about are not there any more.
 void operation_checker::check_registration(const std::vector<storage::verify_item>& items) {
   const auto& o = operation_;
   if (!o.registered) return tell_("registration", "it has no registration");
@@ -357,7 +365,7 @@ void operation_checker::finish(const std::vector<storage::verify_item>& items) {
   }
   for (const auto& i : items) {
     const auto moved = items_.find(i.item_id);
-    const position at = moved == items_.end() ? position{initial_, 0} : moved->second;
+    const position at = moved == items_.end() ? position{initials_.contains(i.state) ? i.state : initial_, 0} : moved->second;
     if (i.state != at.state || i.version != at.version) {
       tell_("transitions",
             "item " + quoted(i.item_id) + " is " + quoted(i.state) + ", its transitions lead to " + quoted(at.state));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,8 @@ class operation_checker {
   std::int64_t workflow_ = 0;
   const transition::workflow* table_;
   std::string initial_;
+  // Those of the versions that it got since, by their names now: items may have come under each.
+  std::set<std::string> initials_;
   const storage::horizon& oldest_;
   teller tell_;
   chain_checker chain_;

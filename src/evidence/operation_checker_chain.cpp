@@ -1,6 +1,7 @@
 // The chain of an operation's facts: each fact's digest computed again from the rows that it speaks of (decision 5).
 #include "operation_checker.hpp"
 
+#include "recibo/core/json_value.hpp"
 #include "recibo/evidence/facts.hpp"
 
 #include <utility>
@@ -23,6 +24,7 @@ moved move_of(const verify_fact& f) {
 
 }  // namespace
 
+// nullopt: the rows that it is about are not there any more.
 std::optional<sha256_digest> operation_checker::recompute(const verify_fact& f) {
   if (f.kind == kind_accept) {
     if (!operation_.registered) return std::nullopt;

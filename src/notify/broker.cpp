@@ -31,25 +31,25 @@ constexpr std::chrono::seconds broker_connect_lost{5};
 std::set<int> sockets_to(const ip_bytes& address, std::uint16_t port) {
   std::set<int> out;
   std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
-    const std::string name = entry.path().filename();
+  for (std::filesystem::directory_iterator at("/proc/self/fd", failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().filename();
     int fd = -1;
     std::from_chars(name.data(), name.data() + name.size(), fd);
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
     if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) continue;
     char text[INET6_ADDRSTRLEN] = {};
-    std::uint16_t at = 0;
+    std::uint16_t peer_port = 0;
     if (peer.ss_family == AF_INET) {
       const auto& four = reinterpret_cast<const sockaddr_in&>(peer);
       ::inet_ntop(AF_INET, &four.sin_addr, text, sizeof text);
-      at = ntohs(four.sin_port);
+      peer_port = ntohs(four.sin_port);
     } else if (peer.ss_family == AF_INET6) {
       const auto& six = reinterpret_cast<const sockaddr_in6&>(peer);
       ::inet_ntop(AF_INET6, &six.sin6_addr, text, sizeof text);
-      at = ntohs(six.sin6_port);
+      peer_port = ntohs(six.sin6_port);
     }
-    if (at == port && parse_ip(text) == address) out.insert(fd);
+    if (peer_port == port && parse_ip(text) == address) out.insert(fd);
   }
   return out;
 }

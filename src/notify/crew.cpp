@@ -1,5 +1,6 @@
 #include "crew.hpp"
 
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -45,8 +46,12 @@ std::size_t crew::live() const {
 }
 
 void crew::start() {
-  std::thread([of = state_] { work(of); }).detach();
-  ++state_->live;
+  try {
+    std::thread([of = state_] { work(of); }).detach();
+    ++state_->live;
+  } catch (const std::system_error&) {
+    // No thread is to be had now: the next task tries again, and whoever waits has a time-out.
+  }
 }
 
 void crew::work(const std::shared_ptr<state>& of) {
@@ -59,7 +64,11 @@ void crew::work(const std::shared_ptr<state>& of) {
     task one = std::move(of->tasks.front());
     of->tasks.pop_front();
     held.unlock();
-    one();
+    // What a task throws ends that task: whoever waits for it has a time-out.
+    try {
+      one();
+    } catch (...) {
+    }
     one = nullptr;  // what it holds goes here, too
     held.lock();
   }

@@ -162,14 +162,23 @@ awaitable<bool> lane::exchange(settings_ptr settings, bool claims) {
   const auto to = settings->destinations.find(name_);
   if (claims) what = next_claim(*settings, to->second);
   if (done_.empty() && !what) co_return false;
-  // A copy stays until it is on record.
+  // A copy stays until it is on record, whatever ends this.
   auto batch = std::exchange(done_, {});
+  bool on_record = false;
+  struct keeper {
+    std::vector<storage::attempt_outcome>&done, &batch;
+    const bool& on_record;
+    ~keeper() {
+      if (!on_record) done.insert(done.begin(), std::make_move_iterator(batch.begin()), std::make_move_iterator(batch.end()));
+    }
+  };
+  const keeper kept{done_, batch, on_record};
   auto came = co_await storage::exchange_outbox(parts_.pool, name_, by_, batch, what, steady_clock::now() + database_limit);
   if (!came) {
     log::warn("the outbox could not be read or written", {{"destination", name_}, {"code", code_word(came.error().code)}});
-    done_.insert(done_.begin(), std::make_move_iterator(batch.begin()), std::make_move_iterator(batch.end()));
     co_return false;
   }
+  on_record = true;
   for (const auto& one : batch)
     if (one.wait > milliseconds(0)) wake_after(one.wait);
   auto claimed = std::move(came->all);
@@ -191,8 +200,10 @@ awaitable<bool> lane::exchange(settings_ptr settings, bool claims) {
 }
 
 void lane::start_senders(int concurrency) {
-  const int wanted = std::min(concurrency, senders_ + static_cast<int>(ready_.size()));
-  while (senders_ < wanted) {
+  if (stopping_) return give_back_ready();
+  // A sender begins within spawn(), and may have ended there, when nothing that it does has to wait: so as many are started as
+  // there are to start now, whatever becomes of them.
+  for (int more = std::min(concurrency - senders_, static_cast<int>(ready_.size())); more > 0 && !ready_.empty(); --more) {
     ++senders_;
     tasks_.spawn("notification", send_what_is_ready());
   }

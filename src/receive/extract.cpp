@@ -247,11 +247,13 @@ class extraction {
       if (!part) return fault({permanent::missing_field, "idempotency_key: absent or blank"});
       if (auto fine = check_alias(*part, "idempotency_key"); !fine) return fault(std::move(fine.error()));
       bytes.add(*part);
-      if (one.unsigned_accept) {
+      // What stands in the body is the same whenever these bytes come.
+      const bool beside = one.from == config::source::place::header || one.from == config::source::place::query;
+      if (one.unsigned_accept && beside) {
         out_.unsigned_key += canonical().add(*part).bytes();
         out_.key_frame.emplace_back();
       } else {
-        covered.add(*part);
+        if (!one.unsigned_accept) covered.add(*part);
         out_.key_frame.back() += canonical().add(*part).bytes();
       }
       if (!shown.empty()) shown += " / ";

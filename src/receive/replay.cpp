@@ -62,14 +62,16 @@ kept_request restore(const storage::failed_material& kept, std::shared_ptr<const
 // The events of it that are still to be decided, each with the replay that it is part of.
 result<std::vector<record::callback>> read_left(const storage::failed_material& kept, const config::provider& from,
                                                 const kept_request& request, const record::replay& order) {
-  const auto listed = record::read_left_out(kept.left_out);
+  auto listed = record::read_left_out(kept.left_out);
   const bool each = from.extract.each.has_value();
+  // Places in another list are not these: what is left there waits until the configuration reads it again.
   const auto elsewhere = [&](const auto& one) {
     return one.part.has_value() != each || (!one.place.empty() && one.place != record::place_of(from));
   };
-  if (std::any_of(listed.begin(), listed.end(), elsewhere))
+  if (!listed.empty() && std::all_of(listed.begin(), listed.end(), elsewhere))
     return error(not_replayable,
                  "its provider's `each` or `items` is another than when it came, and some of it was understood then");
+  std::erase_if(listed, elsewhere);
   std::vector<record::callback> out;
   if (!each) {
     auto& c = out.emplace_back(request.whole);
@@ -91,6 +93,7 @@ result<std::vector<record::callback>> read_left(const storage::failed_material& 
   // Where nothing of it was understood, the delivery that it came as is that of its first event.
   const bool all = kept.left_out.empty() || record::leaves_others(kept.left_out);
   if (all && !wanted.front().delivery) wanted.front().delivery = kept.delivery;
+  std::erase_if(wanted, elsewhere);
   for (const auto& one : wanted) {
     if (*one.part >= events.size()) return error(not_replayable, "its list of events is another one under this configuration");
     auto& c = out.emplace_back(std::move(events[*one.part]));

@@ -102,7 +102,7 @@ class batch final : public plan {
   // This is left of it now, of the event that it names. `by`: its delivery now.
   void list_left(failed_in_hand& f, left_part one);
   // A delivery that could not be understood came again, as `resent_as`, and some of it was: something is left all the same.
-  void note_resent(const failed_in_hand& f, delivery_id delivery, delivery_id resent_as);
+  void note_resent(const failed_in_hand& f, delivery_id delivery, delivery_id resent_as, bool closes = false);
   void decide_failed_part(const callback& c, verdict& v);
   void decide_unmatched(const callback& c, verdict& v);
   // `unmatched: register`.

@@ -152,6 +152,9 @@ void batch::decide_known(const callback& c, operation_in_hand& known, verdict& v
     return decide_known(again, known, v, nullptr);
   }
   if (c.is_hint() && !c.named_instead && !found_.foreign_claim(c, o->row.id)) return decide_hint(c, *o, v, waited);
+  // It was refused beside another that waits, and is no more than that when it meets its operation alone.
+  if (waited && claim == nullptr && waited->disposition == to_string(disposition::conflict))
+    return decide_conflict(c, *o, nullptr, v, waited);
   const auto decided = judge(c, *o);
 
   if (decided.outcome == disposition::duplicate) return decide_duplicate(c, *o, *claim, v, waited);

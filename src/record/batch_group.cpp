@@ -114,6 +114,7 @@ void batch::settle_left(const callback_group& g, const std::vector<outcome>& out
   const auto done = std::erase_if(left, [&](const left_part& one) {
     if (!one.part || *one.part >= g.parts.size()) return false;
     const auto& c = g.parts[*one.part];
+    if (!one.place.empty() && one.place != place_of(*c.provider)) return false;
     const auto& came = outcomes[*one.part];
     if (!c.understood() || came.disposition == disposition::unknown_operation) return false;
     // Items that were left out stay out as long as the key of their event is used.
@@ -136,14 +137,18 @@ void batch::settle_left(const callback_group& g, const std::vector<outcome>& out
 void batch::list_left(failed_in_hand& f, left_part one) {
   auto left = f.created ? f.left : read_left_out(f.row.left_out);
   // As long as all of it is left, the others are, whatever is left of this one.
-  const bool and_others = !f.created && (f.row.left_out.empty() || leaves_others(f.row.left_out));
-  const auto known = std::find_if(left.begin(), left.end(), [&](const left_part& l) { return l.part == one.part; });
+  const bool and_others = one.part && !f.created && (f.row.left_out.empty() || leaves_others(f.row.left_out));
+  // Places in another list are others.
+  const auto known = std::find_if(left.begin(), left.end(), [&](const left_part& l) {
+    return l.part == one.part && (l.place.empty() || l.place == one.place);
+  });
   const bool is_first = one.part == std::size_t{0};
   if (known == left.end()) {
     if (and_others && is_first && one.delivery) note_resent(f, f.row.delivery, *one.delivery);
     left.push_back(std::move(one));
   } else {
     if (known->delivery && one.delivery && known->delivery != one.delivery) note_resent(f, *known->delivery, *one.delivery);
+    if (!one.delivery) one.delivery = known->delivery;
     *known = std::move(one);
   }
   if (f.created) {
@@ -154,7 +159,7 @@ void batch::list_left(failed_in_hand& f, left_part one) {
   }
 }
 
-void batch::note_resent(const failed_in_hand& f, delivery_id delivery, delivery_id resent_as) {
+void batch::note_resent(const failed_in_hand& f, delivery_id delivery, delivery_id resent_as, bool closes) {
   storage::replay_row r;
   r.id = make_id<storage::replay_id>(at_);
   r.failed = f.row.id;
@@ -164,6 +169,7 @@ void batch::note_resent(const failed_in_hand& f, delivery_id delivery, delivery_
   r.at = at_;
   r.actor = f.row.provider;
   r.resent_as = resent_as;
+  r.closes = closes;
   writes_.new_replays.add(r);
 }
 

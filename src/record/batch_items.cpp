@@ -299,6 +299,9 @@ void batch::keep_failed_items(const callback& c, const items_decision& items, in
     list_left(f, {c.part, c.id, items.left_out, place_of(*c.provider)});
     return;
   }
+  // What was signed of it is remembered with what is left of it.
+  const auto signed_as = overtaken ? f.row.signed_as : std::vector<storage::failed_signed>();
+  const auto signed_digest = overtaken ? f.row.signed_digest : std::nullopt;
   f = {};
   const auto more = std::count_if(first, results.end(), is_failed) - 1;
   f.created = true;
@@ -316,6 +319,9 @@ void batch::keep_failed_items(const callback& c, const items_decision& items, in
   if (!c.event_raw.empty()) f.row.event = c.event_raw;
   f.row.answer_status = status;
   f.row.head = c.head;
+  f.row.signed_digest = signed_digest;
+  f.row.signed_as = signed_as;
+  for (const auto& known : signed_as) writes_.new_signed_contents.add(f.row.id, known.digest, known.unsigned_key, at_);
   if (group_) group_made_ = &f;
   f.left.push_back({c.part, c.id, items.left_out, place_of(*c.provider)});
 }

@@ -56,7 +56,8 @@ void batch::apply_parked(operation_in_hand& o, const std::shared_ptr<const confi
         c.replay = std::make_shared<const replay>(std::move(met));
       }
       if (auto learned = found_.unknown_references(o.row.provider, c.references);
-          !learned.empty() && found_.may_meet(learned) && teaches(c, o)) {
+          !learned.empty() && found_.may_meet(learned) && p.row.disposition != to_string(transition::disposition::conflict) &&
+          teaches(c, o)) {
         learn(c.references, o);
         names.insert(names.end(), std::make_move_iterator(learned.begin()), std::make_move_iterator(learned.end()));
         again = true;

@@ -56,7 +56,7 @@ void batch::decide_replay(const callback& c, verdict& v) {
     return;
   }
   auto left = left_of(failed->second.row.left_out, *c.replay);
-  const auto mine = replayed_part(left, *c.replay);
+  const auto mine = replayed_part(left, *c.replay, place_of(*c.provider));
   // Somebody has decided a part of it since it was read: who replays reads it again.
   if (mine == left.end() || mine->items != c.replay->items) return refuse_closed(v);
   replay_closes_ = left.size() == 1;
@@ -88,11 +88,12 @@ void batch::decide_replay(const callback& c, verdict& v) {
   v.outcome.delivery = c.id;
   v.outcome.at = at_;
 
+  // What became part of an operation has its row beside the audit row.
+  const bool recorded = !only.empty() && !fails && c.event != "ignore";
   const bool stays = fails || v.outcome.disposition == disposition::unknown_operation;
   const auto word = to_string(v.outcome.disposition);
   if (!stays && c.replay->new_delivery) writes_.new_deliveries.add(failed_delivery_of(c, failed->second.row));
-  // What became part of an operation has its row beside the audit row.
-  if (stays || v.outcome.disposition == disposition::ignored) {
+  if (stays || (v.outcome.disposition == disposition::ignored && !recorded)) {
     auto r = replay_of(c, at_);
     if (stays) r.delivery = failed->second.row.delivery;
     r.disposition = word;
@@ -123,6 +124,12 @@ void batch::decide_replay(const callback& c, verdict& v) {
 
 void batch::decide_left_items(const callback& c, verdict& v) {
   auto* const o = found_.find_for(c);
+  if (!o && found_.meaning_of(c) != found::stranger::busy) {
+    v.is = verdict::kind::refused;
+    v.why =
+        error(permanent::illegal_transition, "its operation is not there any more, or this configuration reads another identity");
+    return;
+  }
   if (!o || o->blocked) {
     v.is = verdict::kind::busy;
     return;
@@ -147,6 +154,7 @@ void batch::decide_left_items(const callback& c, verdict& v) {
   record_replay(known, *o, to_string(word), nullptr, text);
   review_items(c, *o, items);
   record_items(c, *o, items);
+  remember_failed(known, *o);
   v.is = verdict::kind::decided;
   v.outcome = outcome_of(*o);
   v.outcome.disposition = word;

@@ -63,8 +63,12 @@ void batch::decide_failed(const callback& c, verdict& v) {
 
 // An event that was kept out of the failed callback of its request before, by a rule or because nothing was kept of it.
 void batch::list_failed(failed_in_hand& f, const callback& c) {
-  const auto left = read_left_out(f.row.left_out);
-  const auto same = [&](const auto& one) { return one.part == c.part; };
+  // All of it is left anyway; and of a request in which no list of events stands nothing can be listed.
+  if (f.created && f.left.empty()) return;
+  if (c.unprocessable && c.event_raw.empty() && c.key.empty()) return;
+  const auto left = f.created ? f.left : read_left_out(f.row.left_out);
+  const auto place = place_of(*c.provider);
+  const auto same = [&](const auto& one) { return one.part == c.part && (one.place.empty() || one.place == place); };
   if (std::any_of(left.begin(), left.end(), same)) return;
   list_left(f, {c.part, std::nullopt, {}, place_of(*c.provider)});
 }
@@ -75,6 +79,8 @@ void batch::close_resent(const callback& c, delivery_id resent_as, bool repeats)
   const auto& row = failed.row;
   if (repeats && !row.id.is_nil() && (row.reason.starts_with("item_") || speaks_of_items(row.left_out))) return;
   failed.closed = true;
+  // One that this batch would have made is on record by what it was.
+  if (failed.created) return note_resent(failed, failed.row.delivery, resent_as, true);
   writes_.resent_failed.add(failed_name_of(c), resent_as, at_, repeats);
 }
 

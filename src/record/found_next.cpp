@@ -115,7 +115,8 @@ void found::plan_parked_look() {
     p.keys_read = true;
     // Whether its provider's keys mean one thing for all operations is not known here; others have no such rows.
     provider_keys_.push_back({p.row.provider, p.row.key});
-    if (has_failed_items(p.items)) failed_later_.push_back({p.row.provider, p.row.body_digest, p.row.key_beside});
+    if (has_failed_items(p.items) && !failed.contains({p.row.provider, p.row.body_digest, p.row.key_beside}))
+      failed_later_.push_back({p.row.provider, p.row.body_digest, p.row.key_beside});
     for (const auto& o : operations) {
       if (!waits_for(p.row, o.row.provider, o.row.request_id)) continue;
       alias_keys_.push_back({o.row.id, p.row.key});
@@ -227,6 +228,8 @@ bool found::append_next_look(storage::checked_pipeline& to) {
   if (!failed_later_.empty()) {
     storage::append_find_failed(to, failed_later_);
     next_look_.push_back(look::failed);
+    storage::append_find_failed_signed(to, failed_later_);
+    next_look_.push_back(look::failed_signed);
   }
   if (looks_ == 2 && !acted_on_.empty()) {
     storage::append_lock_reviews(to, acted_on_);

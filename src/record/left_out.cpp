@@ -28,11 +28,16 @@ std::string place_of(const config::provider& from) {
 std::vector<left_part> left_of(std::string_view stored, std::optional<std::size_t> events) {
   auto listed = read_left_out(stored);
   if (!stored.empty() && !leaves_others(stored)) return listed;
-  std::vector<left_part> all(events.value_or(1));
-  if (!events) return all;
+  if (!events) return listed.empty() ? std::vector<left_part>(1) : listed;
+  std::vector<left_part> all(*events);
   for (std::size_t i = 0; i < all.size(); ++i) all[i].part = i;
-  for (auto& one : listed)
-    if (one.part && *one.part < all.size()) all[*one.part] = std::move(one);
+  for (auto& one : listed) {
+    if (one.part && *one.part < *events) {
+      all[*one.part] = std::move(one);
+    } else {
+      all.push_back(std::move(one));
+    }
+  }
   return all;
 }
 
@@ -40,8 +45,9 @@ std::vector<left_part> left_of(std::string_view stored, const replay& by) {
   return left_of(stored, by.part ? std::optional(by.parts) : std::nullopt);
 }
 
-std::vector<left_part>::iterator replayed_part(std::vector<left_part>& left, const replay& by) {
-  return std::find_if(left.begin(), left.end(), [&](const auto& one) { return one.part == by.part; });
+std::vector<left_part>::iterator replayed_part(std::vector<left_part>& left, const replay& by, std::string_view place) {
+  return std::find_if(left.begin(), left.end(),
+                      [&](const auto& one) { return one.part == by.part && (one.place.empty() || one.place == place); });
 }
 
 bool speaks_of_items(std::string_view stored) { return stored.find("\"items\"") != std::string_view::npos; }

@@ -131,7 +131,7 @@ void park::decide_replay(const callback& c, verdict& v, sys_micros at) {
     return;
   }
   auto left = left_of(open->left_out, *c.replay);
-  const auto mine = replayed_part(left, *c.replay);
+  const auto mine = replayed_part(left, *c.replay, place_of(*c.provider));
   if (mine == left.end() || mine->items != c.replay->items) {
     v.is = verdict::kind::refused;
     v.why = error(permanent::already_resolved, "this event of the failed callback is done");

@@ -26,7 +26,7 @@ void writes::append_to(storage::checked_pipeline& to, const found& seen, sys_mic
   storage::new_failed new_failed;
   storage::repeated_failed repeated_failed;
   for (const auto& [name, f] : seen.failed) {
-    if (f.created) new_failed.add(f.row, at);
+    if (f.created && !f.closed) new_failed.add(f.row, at);
     if (f.times > 0 && !f.closed) repeated_failed.add(f.row.id, f.times, at);
   }
   for (const auto& [name, r] : seen.reviews) {

@@ -14,14 +14,14 @@ using postgres::parameters;
 using postgres::pipeline;
 using postgres::statement;
 
-// From earlier on it begins anew: whoever holds a page of it finds it claimed by nobody.
+// It begins anew: what is newer may stand before the page that it has reached, and what it has read already is on record. Whoever
+// holds a page of it finds it claimed by nobody.
 const statement insert_event_list{
     "insert_event_list",
     "INSERT INTO recibo.event_lists AS e (id, provider, started_at, started_by, since) VALUES ($1, $2, now(), $3, $4) "
     "ON CONFLICT (provider) WHERE ended_at IS NULL DO UPDATE SET since = least(e.since, excluded.since), "
-    "cursor = CASE WHEN excluded.since < e.since THEN '' ELSE e.cursor END, "
-    "lease_until = CASE WHEN excluded.since < e.since THEN NULL ELSE e.lease_until END, "
-    "leased_by = CASE WHEN excluded.since < e.since THEN NULL ELSE e.leased_by END RETURNING e.id",
+    "cursor = '', pages = 0, next_attempt_at = NULL, reason = NULL, lease_until = NULL, leased_by = NULL "
+    "RETURNING e.id",
     {oid::uuid, oid::text, oid::text, oid::timestamptz}};
 
 const statement claim_one_page{

@@ -61,7 +61,7 @@ const statement answer_look_ups{
     "answer_look_ups",
     "WITH told AS (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
     "AS u(id, holder, attempt, status, outcome, disposition, host, delivery, duration_ms, answer_status, at)), "
-    "settled AS (UPDATE recibo.look_ups l SET status = t.status, settled_at = t.at, lease_until = NULL, leased_by = NULL, "
+    "settled AS (UPDATE recibo.look_ups l SET status = t.status, settled_at = now(), lease_until = NULL, leased_by = NULL, "
     "reason = CASE WHEN t.status = 'failed' THEN t.outcome END, delivery = t.delivery, disposition = t.disposition FROM told t "
     "WHERE l.id = t.id AND l.status = 'asking' AND l.leased_by = t.holder AND l.attempts = t.attempt) "
     "INSERT INTO recibo.look_up_attempts (look_up, attempt, at, host, duration_ms, answer_status, outcome) "

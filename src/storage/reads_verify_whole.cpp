@@ -106,15 +106,16 @@ const statement review_deliveries = whole_statement(
     "WHERE w.delivery IS NOT NULL AND d.id IS NULL AND w.delivery >= $1");
 
 // Where only some items failed, the delivery was partial, or had been parked before.
-const statement failed_deliveries =
-    whole_statement("failed_deliveries",
-                    "SELECT f.request_id, NULL::uuid AS operation, format('failed callback %s: its delivery %s', f.id, CASE WHEN "
-                    "d.id IS NULL THEN 'does not exist' "
-                    "ELSE 'has another body or disposition' END) AS what FROM recibo.failed_callbacks f "
-                    "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = f.delivery LIMIT 1) d ON true "
-                    "WHERE CASE WHEN d.id IS NULL THEN f.delivery >= $1 ELSE d.body_digest <> f.body_digest OR (f.attempts = 0 "
-                    "AND d.disposition <> "
-                    "f.disposition AND d.disposition NOT IN ('partial', 'parked')) END");
+const statement failed_deliveries = whole_statement(
+    "failed_deliveries",
+    "SELECT f.request_id, NULL::uuid AS operation, format('failed callback %s: its delivery %s', f.id, CASE WHEN "
+    "d.id IS NULL THEN 'does not exist' "
+    "ELSE 'has another body or disposition' END) AS what FROM recibo.failed_callbacks f "
+    "LEFT JOIN LATERAL (SELECT * FROM recibo.deliveries x WHERE x.id = f.delivery LIMIT 1) d ON true "
+    "WHERE CASE WHEN d.id IS NULL THEN f.delivery >= $1 ELSE d.body_digest <> f.body_digest OR (f.attempts = 0 "
+    "AND d.disposition <> "
+    "f.disposition AND d.disposition NOT IN ('partial', 'parked') AND NOT (starts_with(f.reason, 'item_') AND EXISTS (SELECT "
+    "FROM recibo.replays y WHERE y.delivery = f.delivery))) END");
 
 // A parked callback waits, or an operation's history tells what became of it: gone is lost (R11).
 const statement lost_parked =

@@ -51,7 +51,9 @@ const statement close_resent{
     "RETURNING w.id AS row, f.id, f.provider, f.delivery, w.resent_as, w.at), "
     "signed AS (DELETE FROM recibo.signed_contents s USING gone g WHERE s.owner = g.id) "
     "INSERT INTO recibo.replays (id, failed_callback, provider, delivery, action, at, actor, closes, resent_as) "
-    "SELECT g.row, g.id, g.provider, g.delivery, 'resent', g.at, g.provider, true, g.resent_as FROM gone g",
+    "SELECT CASE WHEN row_number() OVER (PARTITION BY g.row ORDER BY g.id) = 1 THEN g.row "
+    "ELSE (left(g.row::text, 24) || right(gen_random_uuid()::text, 12))::uuid END, g.id, g.provider, g.delivery, 'resent', g.at, "
+    "g.provider, true, g.resent_as FROM gone g",
     {oid::uuid_array, oid::text_array, oid::bytea_array, oid::bytea_array, oid::uuid_array, oid::timestamptz_array,
      oid::boolean_array}};
 

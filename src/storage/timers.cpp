@@ -102,7 +102,9 @@ const statement repair_timers{
     "(CASE WHEN c.operation IS NULL THEN r.deadline ELSE c.deadline END IS NOT NULL "
     "AND NOT EXISTS (SELECT FROM recibo.timers x WHERE x.operation = s.id AND x.kind = 'deadline'))), "
     "held AS MATERIALIZED (SELECT o.id, o.state, o.state_at, o.provider, o.workflow, o.version, o.corrected "
-    "FROM recibo.operations o WHERE o.id IN (SELECT id FROM lacking) ORDER BY o.id FOR NO KEY UPDATE SKIP LOCKED), "
+    // Rows beside it are of an older view than its lock: what was corrected in between is looked at by the next pass.
+    "FROM recibo.operations o JOIN seen s ON s.id = o.id WHERE o.id IN (SELECT id FROM lacking) "
+    "AND o.corrected IS NOT DISTINCT FROM s.corrected ORDER BY o.id FOR NO KEY UPDATE OF o SKIP LOCKED), "
     "wanted AS (SELECT h.id, h.version, h.state_at, CASE WHEN own.state IS NULL THEN t.after_s ELSE own.after_s END AS after_s, "
     "CASE WHEN c.operation IS NULL THEN r.deadline ELSE c.deadline END AS deadline "
     "FROM held h JOIN states t ON t.version_key = h.workflow AND t.state = h.state "
@@ -137,9 +139,7 @@ const statement beat_intake{
     "listed AS (INSERT INTO recibo.event_lists AS e (id, provider, started_at, started_by, since) "
     "SELECT a.id, a.provider, now(), 'outage', noted.began_at - interval '1 hour' FROM noted, unnest($4, $5) AS a(provider, id) "
     "ON CONFLICT (provider) WHERE ended_at IS NULL DO UPDATE SET since = least(e.since, excluded.since), "
-    "cursor = CASE WHEN excluded.since < e.since THEN '' ELSE e.cursor END, "
-    "lease_until = CASE WHEN excluded.since < e.since THEN NULL ELSE e.lease_until END, "
-    "leased_by = CASE WHEN excluded.since < e.since THEN NULL ELSE e.leased_by END) "
+    "cursor = '', pages = 0, next_attempt_at = NULL, reason = NULL, lease_until = NULL, leased_by = NULL) "
     "SELECT noted.began_at, noted.ended_at FROM last LEFT JOIN noted ON true",
     {oid::int8, oid::text_array, oid::uuid_array, oid::text_array, oid::uuid_array}};
 

@@ -30,6 +30,13 @@ const stage = await Stage.begin({
       callback_url: 'required',
       extract: { idempotency_key: { header: 'x-gitlab-event-uuid', unsigned: 'accept' }, event: { json: '/object_attributes/status', unsigned: 'accept' } },
     };
+    // The token proves who sends, and no field: keys in the body are accepted unsigned.
+    config.providers.events = {
+      ...words,
+      verify: { scheme: 'gitlab-token', secrets: ['test-secret-gitlab'] },
+      callback_url: 'required',
+      extract: { each: '/events', idempotency_key: { json: '/id', unsigned: 'accept' }, event: { json: '/status', unsigned: 'accept' } },
+    };
     config.providers.okta = {
       ...words,
       verify: { scheme: 'okta', secrets: ['test-secret-okta'] },
@@ -98,6 +105,25 @@ test('equal bodies at the URLs of several operations are several callbacks, also
   }
   for (const { id } of all) await recibo.expectCounts(id, 1, 1, 0);
   await map(words);
+});
+
+test('events of one request that failed together keep a key each', async () => {
+  const { id, target } = await registered('events');
+  const body = JSON.stringify({ events: [{ id: 'a', status: 'begun' }, { id: 'b', status: 'ended' }] });
+  const send = () => post(target, body, [...json, ['X-Gitlab-Token', 'test-secret-gitlab']]);
+  assert.deepEqual((await send()).json.events.map((e) => e.disposition), ['unmapped', 'unmapped']);
+  const before = { ...recibo.config.providers.events.events };
+  const map = async (events) => {
+    recibo.config.providers.events.events = events;
+    recibo.write();
+    assert.equal((await recibo.api('POST', '/v1/config/reload', { token: 'root' })).status, 200);
+  };
+  await map({ ...before, begun: 'ignore', ended: before.sent });
+  const answer = await send();
+  assert.deepEqual(answer.json.events.map((e) => e.disposition), ['ignored', 'applied'], answer.text);
+  const keys = await recibo.sql("SELECT convert_from(substr(k.key, 5), 'UTF8') AS key FROM recibo.idempotency_keys k JOIN recibo.operations o ON o.id = k.operation WHERE o.request_id = $1", [id]);
+  assert.deepEqual(keys.map((k) => k.key), ['b'], 'each its own');
+  await map(before);
 });
 
 test('a GET brings the same, its repetition by a prefetch is a replay, and a HEAD is nothing', async () => {

@@ -163,6 +163,28 @@ test('two callbacks with the same body and different signed keys are two, also w
   for (const one of await recibo.list('/v1/failed-callbacks?provider=headed')) assert.equal((await discard(one.failed_callback_id)).status, 200);
 });
 
+test('a resend closes all that failed of its bytes, whatever key was read from them meanwhile', async () => {
+  const id = freshId();
+  await recibo.accepted(id, { provider: 'headed' });
+  const word = `late-${id}`;
+  const body = callbackBody(id, 'e1', word);
+  const sendAs = (key) =>
+    recibo.raw({ target: '/callbacks/headed', headers: [['Content-Type', 'application/json'], ['X-Delivery', key], ['X-Signature', hmac('sha256', 'test-secret-headed', [`${key}.`, body], 'hex')]], body });
+  const { idempotency_key: right } = recibo.config.providers.headed.extract;
+  const keyed = (idempotency_key) => reconfigure((config) => (config.providers.headed.extract = { ...config.providers.headed.extract, idempotency_key }));
+  await keyed('/absent');
+  assert.equal((await sendAs('d-1')).status, 422);
+  await keyed(right);
+  assert.equal((await sendAs('d-1')).json.disposition, 'unmapped');
+  const failed = (await recibo.list('/v1/failed-callbacks?provider=headed')).filter((f) => f.request_id === id);
+  assert.equal(failed.length, 2);
+  await map(word, 'complete', 'headed');
+  assert.equal((await sendAs('d-1')).json.disposition, 'applied');
+  assert.deepEqual((await recibo.list('/v1/failed-callbacks?provider=headed')).filter((f) => f.request_id === id), []);
+  for (const one of failed) assert.equal((await replay(one.failed_callback_id)).json.code, 'already_closed');
+  assert.equal((await recibo.audit()).code, 0);
+});
+
 test('a resend that is parked closes it too', async () => {
   const id = freshId();
   const { word, body, delivery } = await unmapped(id);

@@ -53,6 +53,21 @@ test('two request IDs that wait under one reference and one key are two callback
   assert.equal((await recibo.audit()).code, 0);
 });
 
+test('what was refused beside a callback that waits is no more than that when it meets its operation alone', async () => {
+  const id = freshId();
+  const reference = `lone-${id}`;
+  const first = await send('referring', callbackBody(id, 'k', 'succeeded', { request_id: undefined, reference }));
+  assert.deepEqual(look(first), [202, 'parked', false], first.text);
+  assert.deepEqual(look(await send('referring', callbackBody(id, 'k', 'failed', { reference }))), [409, 'conflict', false]);
+  await recibo.accepted(id, { provider: 'referring' });
+  assert.equal((await recibo.get(id)).state, 'accepted', 'nothing that was refused is applied');
+  assert.deepEqual((await recibo.list(`/v1/reviews?request_id=${id}`)).map((r) => r.kind), ['conflict']);
+  assert.equal((await recibo.audit()).code, 0);
+  const other = freshId();
+  await recibo.accepted(other, { provider: 'referring', reference });
+  assert.equal((await recibo.get(other)).state, 'completed', 'the first stands');
+});
+
 test('two operations at once under one key: one has it', async () => {
   for (let round = 0; round < 5; ++round) {
     const ids = Array.from({ length: 6 }, () => freshId());

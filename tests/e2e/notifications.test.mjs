@@ -71,6 +71,32 @@ test('what is recorded is told, signed, in order, once', async () => {
   assert.deepEqual([...ledger.problems, ...mail.problems], []);
 });
 
+test('a destination that no valid secret is left for holds up nobody, least of all the service', async () => {
+  const reload = async () => {
+    recibo.write();
+    const answer = await recibo.api('POST', '/v1/config/reload', { token: 'root' });
+    assert.equal(answer.status, 200, answer.text);
+  };
+  recibo.config.destinations.mute = {
+    ...recibo.config.destinations.mail, secret: undefined, events: ['operation.accepted'],
+    secrets: [{ name: 'ended', value: secret(), until: '2020-01-01T00:00:00Z' }],
+  };
+  await reload();
+  const ids = [];
+  for (let i = 0; i < 5; ++i) ids.push(await complete());
+  for (const id of ids) {
+    await arrived(ledger, id, 2);
+    const [mute] = (await notifications(id)).filter((n) => n.destination === 'mute');
+    assert.ok(['pending', 'dead', 'held'].includes(mute.status), mute.status);
+  }
+  await until('why it is not sent is told', async () => (await notifications(ids[0])).some((n) => n.destination === 'mute' && n.reason === 'no_valid_secret'), { timeout: 30_000 });
+  assert.equal((await recibo.raw({ method: 'GET', target: '/livez', body: '' })).status, 200);
+  // And a stop, while claims are under way.
+  delete recibo.config.destinations.mute;
+  recibo.write();
+  await recibo.restart('stop');
+});
+
 test('a later event waits for an earlier one that was not taken yet', async () => {
   const id = freshId();
   let refusals = 2;

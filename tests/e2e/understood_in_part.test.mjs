@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { until } from '../support/cleanup.mjs';
 import { freshId } from '../support/random.mjs';
 import { Stage } from '../support/recibo.mjs';
+import { hmac, nowSeconds } from '../support/sign.mjs';
 
 const stage = await Stage.begin({
   configure(config) {
@@ -183,6 +184,76 @@ test('what a replay parked, and was understood in part when it was met, keeps it
   await replayAll('headed');
   assert.deepEqual(await items(id), { a: 1, b: 1, c: 0 });
   assert.equal((await send('headed', body, [['X-Delivery', 'd-1']])).replayed, true);
+});
+
+test('copies of one request that fail at once are one failed callback, whole', async () => {
+  for (let round = 0; round < 5; ++round) {
+    const ids = [freshId(), freshId()];
+    for (const id of ids) await accepted(id, 'many');
+    await map('many', { other: 'toggle' });
+    const body = { events: [event(ids[0], '1', 't'), event(ids[1], '1', 't', ['a', 't'])] };
+    for (const answer of await Promise.all([1, 2, 3, 4, 5, 6].map(() => send('many', body)))) assert.deepEqual(told(answer), ['unmapped', 'unmapped']);
+    const [failed, ...others] = await failedOf('many');
+    assert.deepEqual([others.length, failed.count], [0, 6]);
+    await map('many', { t: 'toggle' });
+    await replayAll('many');
+    assert.deepEqual([(await recibo.get(ids[0])).version, (await items(ids[1])).a], [1, 1]);
+    assert.equal((await recibo.audit()).code, 0);
+  }
+});
+
+test('what was left out may turn out to be nothing: ignored, and the failed callback is done', async () => {
+  const id = freshId();
+  await accepted(id, 'list');
+  await map('list', { t: 'toggle' });
+  const { word, ...body } = event(id, '1', undefined, ['a', 't'], ['b', 'idle']);
+  assert.equal((await send('list', body)).json.disposition, 'partial');
+  await map('list', { t: 'toggle', idle: 'ignore' });
+  const [failed] = await failedOf('list');
+  assert.equal((await replay(failed, { dry_run: true })).json.disposition, 'ignored');
+  const done = await replay(failed);
+  assert.deepEqual([done.json.disposition, done.json.closed], ['ignored', true], done.text);
+  assert.deepEqual(await items(id), { a: 1, b: 0, c: 0 });
+});
+
+test('a configuration that was wrong for a while leaves what was left out where it was', async () => {
+  const id = freshId();
+  await accepted(id, 'many');
+  await map('many', { t: 'toggle' });
+  const body = { events: [event(id, '1', 't', ['a', 't'], ['b', 'odd'])] };
+  assert.equal((await send('many', body)).json.disposition, 'partial');
+  for (const each of ['/nothing', '/events/0/results']) {
+    await configure('many', (provider) => Object.assign(provider, { events: { t: 'toggle' }, extract: { ...provider.extract, each } }));
+    assert.equal((await send('many', body)).status, 422);
+  }
+  await map('many', { t: 'toggle', odd: 'toggle' });
+  const [failed] = await failedOf('many');
+  assert.equal((await replay(failed)).json.disposition, 'applied');
+  assert.deepEqual([await items(id), (await recibo.get(id)).version], [{ a: 1, b: 1, c: 0 }, 1]);
+  for (const one of await failedOf('many')) assert.equal((await discard(one)).status, 200);
+});
+
+test('with an unsigned key, what was signed anew of a callback that is understood step by step is that callback', async () => {
+  const id = freshId();
+  await accepted(id, 'headed');
+  await map('headed', { other: 'toggle' });
+  const { word, event_id, ...body } = event(id, '1', undefined, ['a', 't'], ['b', 'odd']);
+  const text = JSON.stringify(body);
+  const verify = recibo.config.providers.headed.verify;
+  const [first, second] = [30, 20].map((ago) => {
+    const stamp = String(nowSeconds() - ago);
+    const headers = [['Content-Type', 'application/json'], ['X-Timestamp', stamp], ['X-Signature', `sha256=${hmac('sha256', verify.secrets[0], [`${stamp}.`, text], 'hex')}`]];
+    return (key) => recibo.raw({ target: '/callbacks/headed', headers: [['X-Delivery', key], ...headers], body: text });
+  });
+  for (const one of [first, second]) assert.equal((await one('d-1')).json.disposition, 'unmapped');
+  await map('headed', { t: 'toggle' });
+  assert.equal((await first('d-9')).json.disposition, 'partial');
+  assert.equal((await second('d-8')).replayed, true);
+  assert.deepEqual(await items(id), { a: 1, b: 0, c: 0 });
+  await map('headed', { t: 'toggle', odd: 'toggle' });
+  await replayAll('headed');
+  for (const [one, key] of [[first, 'd-7'], [second, 'd-6'], [second, 'd-1']]) assert.equal((await one(key)).replayed, true, key);
+  assert.deepEqual(await items(id), { a: 1, b: 1, c: 0 });
 });
 
 stage.ends();

@@ -34,8 +34,8 @@ struct replay;
 // says that all others are left, with every one of its `events`. nullopt: the request is one event.
 std::vector<left_part> left_of(std::string_view stored, std::optional<std::size_t> events);
 std::vector<left_part> left_of(std::string_view stored, const replay& by);
-// The one that `by` replays; `left.end()`: it is decided already.
-std::vector<left_part>::iterator replayed_part(std::vector<left_part>& left, const replay& by);
+// The one that `by` replays, of the lists that stand at `place`; `left.end()`: it is decided already.
+std::vector<left_part>::iterator replayed_part(std::vector<left_part>& left, const replay& by, std::string_view place);
 
 // Whether elements of a list of items are left, as it is stored.
 bool speaks_of_items(std::string_view stored);

@@ -26,11 +26,11 @@ TEST(LeftOut, WhereNothingIsSaidAllIsLeft) {
   by.parts = 3;
   auto left = left_of("", by);
   ASSERT_EQ(left.size(), 3U);
-  EXPECT_EQ(replayed_part(left, by) - left.begin(), 1);
-  left.erase(replayed_part(left, by));
+  EXPECT_EQ(replayed_part(left, by, "") - left.begin(), 1);
+  left.erase(replayed_part(left, by, ""));
   left = left_of(write_left_out(left), by);
   EXPECT_EQ(left.size(), 2U);
-  EXPECT_EQ(replayed_part(left, by), left.end()) << "it is decided";
+  EXPECT_EQ(replayed_part(left, by, ""), left.end()) << "it is decided";
 }
 
 }  // namespace
