@@ -129,7 +129,8 @@ async function besideTarpit(place, sink, { tarpitRounds, seconds, besides }, say
   let lost = 0;
   const books = [ahead, peak];
   for (let round = 0; round < tarpitRounds; ++round) {
-    for (const kind of ['without', 'beside']) {
+    // In turns, as tables grow and what they are vacuumed by comes later.
+    for (const kind of round % 2 === 0 ? ['without', 'beside'] : ['beside', 'without']) {
       if (kind === 'beside') await place.resume('tarpit');
       else await place.pause('tarpit');
       const each = Math.ceil(operations / users);

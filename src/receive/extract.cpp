@@ -397,7 +397,8 @@ bool collect(const json_value& within, std::string_view each, std::vector<const 
     out.insert(out.end(), found.begin(), found.end());
     return true;
   }
-  bool any = false;
+  // An empty list on the way is a list all the same, without an event.
+  bool any = found.empty();
   for (const json_value* element : found) any = collect(*element, each.substr(every + config::every.size()), out) || any;
   return any;
 }

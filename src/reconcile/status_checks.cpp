@@ -64,11 +64,14 @@ struct status_checks::impl {
 
   // What nobody can ask any more, and what is old. Whether there is more of that.
   awaitable<bool> tidy(const config::settings& settings) {
-    std::vector<std::string> askable;
-    for (const auto& [name, of] : settings.providers)
+    std::vector<std::string> askable, listed_by;
+    for (const auto& [name, of] : settings.providers) {
       if (of.status) askable.push_back(name);
-    const auto ended =
-        co_await storage::end_unaskable_look_ups(with.pool, std::move(askable), unaskable_for, steady_clock::now() + tidy_limit);
+      if (of.list) listed_by.push_back(name);
+    }
+    auto ending = storage::end_unaskable_look_ups(with.pool, std::move(askable), std::move(listed_by), unaskable_for,
+                                                  steady_clock::now() + tidy_limit);
+    const auto ended = co_await std::move(ending);
     if (!ended) co_return false;
     for (const auto& [provider, count] : *ended)
       log::warn("look-ups are ended: the configuration does not say any more how the provider is asked",

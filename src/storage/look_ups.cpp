@@ -166,6 +166,15 @@ const statement end_unaskable_listing{
     "c.provider AND greatest(n.tokens_at, n.retry_at, n.asked_until) > now() - $2 * interval '1 second')",
     {oid::text_array, oid::int8}};
 
+// A list that is being read by somebody is left to them.
+const statement end_unlisted{
+    "end_unlisted_event_lists",
+    "UPDATE recibo.event_lists e SET ended_at = now(), reason = 'no_list', lease_until = NULL, leased_by = NULL "
+    "WHERE e.ended_at IS NULL AND NOT (e.provider = ANY($1)) AND greatest(e.started_at, e.next_attempt_at, e.lease_until) < "
+    "now() - "
+    "$2 * interval '1 second'",
+    {oid::text_array, oid::int8}};
+
 const statement sweep_old_look_ups{
     "sweep_look_ups", "SELECT recibo.sweep_look_ups(make_interval(secs => $1::double precision), 5000)", {oid::int8}};
 
@@ -353,6 +362,7 @@ awaitable<result<void>> hold_look_ups(postgres::pool& pool, std::string provider
 
 awaitable<result<std::vector<std::pair<std::string, std::int64_t>>>> end_unaskable_look_ups(postgres::pool& pool,
                                                                                             std::vector<std::string> askable,
+                                                                                            std::vector<std::string> listed_by,
                                                                                             std::chrono::seconds grace,
                                                                                             deadline until) {
   binary_array names(oid::text), again(oid::text);
@@ -360,11 +370,14 @@ awaitable<result<std::vector<std::pair<std::string, std::int64_t>>>> end_unaskab
     names.add(name);
     again.add(name);
   }
-  parameters ended, listed;
+  binary_array lists(oid::text);
+  for (const auto& name : listed_by) lists.add(name);
+  parameters ended, listed, unlisted;
+  unlisted.array(std::move(lists)).int8(grace.count());
   ended.array(std::move(names)).int8(grace.count());
   listed.array(std::move(again)).int8(grace.count());
   pipeline work;
-  work.add(end_unaskable, std::move(ended)).add(end_unaskable_listing, std::move(listed));
+  work.add(end_unaskable, std::move(ended)).add(end_unaskable_listing, std::move(listed)).add(end_unlisted, std::move(unlisted));
   const auto done = co_await run_look_ups(pool, std::move(work), until);
   if (!done) co_return done.error();
   std::vector<std::pair<std::string, std::int64_t>> out;

@@ -167,6 +167,14 @@ test('an event list that is wanted from earlier on begins anew, also under a pag
   await recibo.expectCounts(id, 1, 1, 0);
 });
 
+test('a reading that no configuration goes on with is ended, once nobody has read for a while', async () => {
+  const [{ id }] = await recibo.sql(`INSERT INTO recibo.event_lists (id, provider, started_at, started_by, since)
+    VALUES (gen_random_uuid(), 'p2', now() - interval '11 minutes', 'ops', now() - interval '1 day') RETURNING id`);
+  await until('it is ended', async () => (await recibo.sql('SELECT 1 FROM recibo.event_lists WHERE id = $1 AND ended_at IS NOT NULL', [id])).length === 1, { timeout: 90_000 });
+  const [{ reason }] = await recibo.sql('SELECT reason FROM recibo.event_lists WHERE id = $1', [id]);
+  assert.equal(reason, 'no_list');
+});
+
 test('two replicas read each page once, and the command waits for the end', async () => {
   const first = recibo.service;
   await recibo.serve();

@@ -41,6 +41,11 @@ test('events in lists within lists are read all', async () => {
   const answer = await send('nested', JSON.stringify({ entry: [{ changes: [{ value: [a, b] }, { other: [] }] }, { changes: [{ value: c }] }] }));
   assert.deepEqual([answer.status, answer.json.disposition], [200, 'applied'], answer.text);
   assert.deepEqual(told(answer), [[ids[0], 'applied', 'completed'], [ids[1], 'applied', 'processing'], [ids[2], 'applied', 'failed']]);
+  for (const nothing of [{ entry: [] }, { entry: [{ changes: [] }] }, { entry: [{ changes: [{ value: [] }] }] }]) {
+    const empty = await send('nested', JSON.stringify(nothing));
+    assert.deepEqual([empty.status, empty.json.disposition], [200, 'ignored'], empty.text);
+  }
+  assert.equal((await send('nested', JSON.stringify({ entries: [] }))).status, 422);
 });
 
 test('each event moves its own operation, and the request sent again is a replay', async () => {

@@ -133,9 +133,11 @@ boost::asio::awaitable<result<void>> hold_look_ups(postgres::pool& pool, std::st
                                                    postgres::deadline until);
 
 // Ends look-ups of providers that are not among these: nobody can ask them any more. Only what has been due for `grace` without
-// any replica having asked that provider meanwhile, so that a configuration may be rolled out or back. How many, by provider.
+// any replica having asked that provider meanwhile, so that a configuration may be rolled out or back. How many, by provider. So
+// do event lists of providers that are not among `listed_by`.
 boost::asio::awaitable<result<std::vector<std::pair<std::string, std::int64_t>>>> end_unaskable_look_ups(
-    postgres::pool& pool, std::vector<std::string> askable, std::chrono::seconds grace, postgres::deadline until);
+    postgres::pool& pool, std::vector<std::string> askable, std::vector<std::string> listed_by, std::chrono::seconds grace,
+    postgres::deadline until);
 // Deletes attempts and look-ups without effect older than this (at least a day), five thousand of each at most; how many.
 boost::asio::awaitable<result<std::int64_t>> sweep_look_ups(postgres::pool& pool, std::chrono::seconds keep,
                                                             postgres::deadline until);
