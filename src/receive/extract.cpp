@@ -237,7 +237,9 @@ class extraction {
   void key() {
     canonical bytes, covered;
     std::string shown;
-    out_.key_frame.assign(1, {});
+    // Only of a key that is not signed its parts are told apart.
+    const bool framed = out_.signed_digest.has_value();
+    if (framed) out_.key_frame.assign(1, {});
     if (how_.extract.idempotency_key.empty()) {
       bytes.add(binary(out_.body_digest));
       shown = "sha256:" + to_hex(binary(out_.body_digest));
@@ -249,11 +251,11 @@ class extraction {
       bytes.add(*part);
       // What stands in the body is the same whenever these bytes come.
       const bool beside = one.from == config::source::place::header || one.from == config::source::place::query;
-      if (one.unsigned_accept && beside) {
+      if (!one.unsigned_accept) covered.add(*part);
+      if (framed && one.unsigned_accept && beside) {
         out_.unsigned_key += canonical().add(*part).bytes();
         out_.key_frame.emplace_back();
-      } else {
-        if (!one.unsigned_accept) covered.add(*part);
+      } else if (framed) {
         out_.key_frame.back() += canonical().add(*part).bytes();
       }
       if (!shown.empty()) shown += " / ";
@@ -279,7 +281,7 @@ class extraction {
     covered.add_number(static_cast<std::int64_t>(index_));
     if (within) return;
     bytes.add(std::to_string(index_));
-    out_.key_frame.back() += canonical().add(std::to_string(index_)).bytes();
+    if (!out_.key_frame.empty()) out_.key_frame.back() += canonical().add(std::to_string(index_)).bytes();
     shown += " / " + std::to_string(index_);
   }
 

@@ -99,7 +99,7 @@ class batch final : public plan {
   // What is left of a failed callback whose request with many events was sent again.
   void begin_left(const callback_group& g);
   void settle_left(const callback_group& g, const std::vector<outcome>& outcomes);
-  // This is left of it now, of the event that it names. `by`: its delivery now.
+  // This is left of it now, of the event that it names.
   void list_left(failed_in_hand& f, left_part one);
   // A delivery that could not be understood came again, as `resent_as`, and some of it was: something is left all the same.
   void note_resent(const failed_in_hand& f, delivery_id delivery, delivery_id resent_as, bool closes = false);
