@@ -86,8 +86,9 @@ const statement repair_timers{
     "run AS MATERIALIZED (SELECT CASE WHEN p.ended_at IS NULL THEN p.place ELSE "
     "'00000000-0000-0000-0000-000000000000'::uuid END AS place FROM recibo.timer_repairs p "
     "WHERE p.ended_at IS NULL OR p.ended_at < now() - $2 * interval '1 second' FOR UPDATE SKIP LOCKED), "
-    "seen AS MATERIALIZED (SELECT o.id, o.state, o.provider, o.workflow, o.corrected FROM recibo.operations o, run "
-    "WHERE o.id > run.place ORDER BY o.id LIMIT $1), "
+    // A bound of the index, not a condition of a join: between two passes nothing is read.
+    "seen AS MATERIALIZED (SELECT o.id, o.state, o.provider, o.workflow, o.corrected FROM recibo.operations o "
+    "WHERE o.id > (SELECT run.place FROM run) ORDER BY o.id LIMIT $1), "
     // Each table is taken apart once, however many live by it.
     "states AS MATERIALIZED (SELECT w.version_key, x.value ->> 'name' AS state, (x.value #>> '{limit,after_s}')::bigint AS "
     "after_s "
