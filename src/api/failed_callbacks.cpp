@@ -54,23 +54,20 @@ awaitable<http::response> read_failed(inside& in, call& of) {
 awaitable<http::response> list_failed(inside& in, call& of) {
   auto cursor = read_cursor(of, 'f', 16);
   if (!cursor) co_return refuse(of, cursor.error());
-  const auto limit = limit_of(of);
   storage::failed_query what;
   what.provider = of.query_of("provider");
   what.disposition = of.query_of("disposition");
   what.reason = of.query_of("reason");
   what.event = of.query_of("event");
   if (*cursor) what.after = id_at<failed_callback_id>(**cursor);
-  what.limit = limit + 1;
+  what.limit = limit_of(of);
   auto failed = co_await storage::list_failed_callbacks(in.with.pool, std::move(what), of.until);
   if (!failed) co_return refuse(of, failed.error());
-  const bool more = failed->size() > static_cast<std::size_t>(limit);
-  if (more) failed->pop_back();
   json_writer out;
   out.begin_object().key("data").begin_array();
-  for (const auto& f : *failed) write_failed(out, f);
+  for (const auto& f : failed->failed) write_failed(out, f);
   out.end_array();
-  out.text_or_null("next_cursor", more ? make_cursor('f', failed->back().id.binary()) : std::string());
+  out.text_or_null("next_cursor", failed->next ? make_cursor('f', failed->next->binary()) : std::string());
   out.end_object();
   co_return answer_json(200, std::move(out));
 }

@@ -70,7 +70,6 @@ result<std::optional<sys_micros>> read_bound(const std::optional<std::string>& t
 awaitable<http::response> list_outbox(inside& in, call& of) {
   auto cursor = read_cursor(of, 'n', 16);
   if (!cursor) co_return refuse(of, cursor.error());
-  const auto limit = limit_of(of);
   storage::outbox_query what;
   what.filter.status = of.query_of("status");
   what.filter.destination = of.query_of("destination");
@@ -79,20 +78,18 @@ awaitable<http::response> list_outbox(inside& in, call& of) {
   what.filter.reason_class = of.query_of("reason_class");
   what.filter.request_id = of.query_of("request_id");
   if (*cursor) what.after = id_at<notification_id>(**cursor);
-  what.limit = limit + 1;
+  what.limit = limit_of(of);
   auto found = co_await storage::list_notifications(in.with.pool, std::move(what), of.until);
   if (!found) co_return refuse(of, found.error());
-  const bool more = found->size() > static_cast<std::size_t>(limit);
-  if (more) found->pop_back();
   json_writer out;
   out.begin_object().key("data").begin_array();
-  for (const auto& v : *found) {
+  for (const auto& v : found->notifications) {
     out.begin_object();
     write_notification(out, v, *of.settings);
     out.end_object();
   }
   out.end_array();
-  out.text_or_null("next_cursor", more ? make_cursor('n', found->back().id.binary()) : std::string());
+  out.text_or_null("next_cursor", found->next ? make_cursor('n', found->next->binary()) : std::string());
   out.end_object();
   co_return answer_json(200, std::move(out));
 }

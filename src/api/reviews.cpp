@@ -89,7 +89,6 @@ awaitable<http::response> read_review(inside& in, call& of) {
 awaitable<http::response> list_reviews(inside& in, call& of) {
   auto cursor = read_cursor(of, 'r', 16);
   if (!cursor) co_return refuse(of, cursor.error());
-  const auto limit = limit_of(of);
   storage::review_query what;
   what.status = of.query_of("status");
   what.provider = of.query_of("provider");
@@ -98,20 +97,18 @@ awaitable<http::response> list_reviews(inside& in, call& of) {
   what.assigned_to = of.query_of("assigned_to");
   if (const auto overdue = of.query_of("overdue")) what.overdue = *overdue == "true";
   if (*cursor) what.after = id_at<review_id>(**cursor);
-  what.limit = limit + 1;
+  what.limit = limit_of(of);
   auto reviews = co_await storage::list_reviews(in.with.pool, std::move(what), of.until);
   if (!reviews) co_return refuse(of, reviews.error());
-  const bool more = reviews->size() > static_cast<std::size_t>(limit);
-  if (more) reviews->pop_back();
   json_writer out;
   out.begin_object().key("data").begin_array();
-  for (const auto& v : *reviews) {
+  for (const auto& v : reviews->reviews) {
     auto table = co_await table_of(in, of, v);
     if (!table) co_return refuse(of, table.error());
     write_review(out, v, table->get(), nullptr);
   }
   out.end_array();
-  out.text_or_null("next_cursor", more ? make_cursor('r', reviews->back().id.binary()) : std::string());
+  out.text_or_null("next_cursor", reviews->next ? make_cursor('r', reviews->next->binary()) : std::string());
   out.end_object();
   co_return answer_json(200, std::move(out));
 }

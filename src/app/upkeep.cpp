@@ -29,11 +29,19 @@ constexpr std::int64_t countable_operations_max = 1'000'000;
 constexpr std::int64_t countable_timers_max = 200'000;
 
 const postgres::statement ensure_partitions{"ensure_partitions", "SELECT recibo.ensure_partitions()", {}};
+// By the first of each index, however much waits: IDs are made when a callback fails.
 const postgres::statement ages{
     "ages",
-    "SELECT 'parked', extract(epoch FROM now() - min(parked_at))::text FROM recibo.parked UNION ALL "
-    "SELECT 'review', extract(epoch FROM now() - min(opened_at))::text FROM recibo.reviews WHERE status = 'open' UNION ALL "
-    "SELECT 'failed', extract(epoch FROM now() - min(first_seen_at))::text FROM recibo.failed_callbacks",
+    "WITH RECURSIVE first AS ((SELECT p.provider, p.parked_at FROM recibo.parked p ORDER BY p.provider, p.parked_at LIMIT 1) "
+    "UNION ALL SELECT n.provider, n.parked_at FROM first f CROSS JOIN LATERAL (SELECT p.provider, p.parked_at FROM recibo.parked "
+    "p "
+    "WHERE p.provider > f.provider ORDER BY p.provider, p.parked_at LIMIT 1) n) "
+    "SELECT 'parked', extract(epoch FROM now() - (SELECT min(parked_at) FROM first))::text UNION ALL "
+    "SELECT 'review', extract(epoch FROM now() - (SELECT v.opened_at FROM recibo.reviews v WHERE v.status = 'open' ORDER BY "
+    "v.opened_at "
+    "LIMIT 1))::text UNION ALL "
+    "SELECT 'failed', extract(epoch FROM now() - (SELECT f.first_seen_at FROM recibo.failed_callbacks f ORDER BY f.id LIMIT "
+    "1))::text",
     {}};
 // timers: of those that have run out and wait for the clock; overdue: of those that have run out at all.
 const postgres::statement timer_ages{
@@ -41,17 +49,26 @@ const postgres::statement timer_ages{
     "SELECT 'timers', extract(epoch FROM now() - min(due_at))::text FROM recibo.timers WHERE fired_at IS NULL AND due_at <= "
     "now() "
     "UNION ALL SELECT 'overdue', extract(epoch FROM now() - least((SELECT min(due_at) FROM recibo.timers WHERE fired_at IS NULL "
-    "AND due_at <= now()), (SELECT min(due_at) FROM recibo.timers WHERE fired_at IS NOT NULL)))::text "
-    "UNION ALL SELECT 'operations:' || s.state, extract(epoch FROM now() - min(o.state_at))::text FROM unnest($1) AS s(state) "
-    "LEFT JOIN (recibo.timers t JOIN recibo.operations o ON o.id = t.operation AND t.kind = 'limit') ON o.state = s.state "
-    "WHERE (SELECT reltuples FROM pg_class WHERE oid = 'recibo.timers'::regclass) <= $2 GROUP BY s.state",
+    "AND due_at <= now()), (SELECT min(due_at) FROM recibo.timers WHERE fired_at IS NOT NULL)))::text",
+    {}};
+// All timers once, whatever the number of states.
+const postgres::statement state_ages{
+    "state_ages",
+    "WITH oldest AS MATERIALIZED (SELECT o.state, min(o.state_at) AS at FROM recibo.timers t JOIN recibo.operations o "
+    "ON o.id = t.operation WHERE t.kind = 'limit' AND (SELECT reltuples FROM pg_class WHERE oid = 'recibo.timers'::regclass) <= "
+    "$2 GROUP BY o.state) SELECT 'operations:' || s.state, extract(epoch FROM now() - (SELECT x.at FROM oldest x WHERE x.state = "
+    "s.state))::text FROM unnest($1) AS s(state) WHERE (SELECT reltuples FROM pg_class WHERE oid = 'recibo.timers'::regclass) <= "
+    "$2",
     {oid::text_array, oid::int8}};
-// Made by the services' clocks, which may be a little ahead.
-const postgres::statement outbox_ages{"outbox_ages",
-                                      "SELECT d.name, extract(epoch FROM now() - (SELECT min(n.created_at) FROM "
-                                      "recibo.notifications n WHERE n.destination = d.name "
-                                      "AND n.status = 'pending'))::text FROM unnest($1) AS d(name)",
-                                      {oid::text_array}};
+// Made by the services' clocks, which may be a little ahead. The oldest is the one that is due first, unless it was put off.
+const postgres::statement outbox_ages{
+    "outbox_ages",
+    "SELECT d.name, extract(epoch FROM now() - least((SELECT coalesce(n.next_attempt_at, n.created_at) FROM recibo.notifications "
+    "n "
+    "WHERE n.destination = d.name AND n.status = 'pending' ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT 1), "
+    "(SELECT n.created_at FROM recibo.notifications n WHERE n.destination = d.name AND n.status = 'pending' "
+    "AND n.next_attempt_at IS NOT NULL ORDER BY n.created_at LIMIT 1)))::text FROM unnest($1) AS d(name)",
+    {oid::text_array}};
 const postgres::statement states{"states",
                                  "SELECT provider, state, count(*) FROM recibo.operations WHERE "
                                  "(SELECT reltuples FROM pg_class WHERE oid = 'recibo.operations'::regclass) <= $1 GROUP BY 1, 2",
@@ -133,7 +150,7 @@ boost::asio::awaitable<bool> upkeep::rematch() {
   const process::record_function record = [this](record::work what, steady_clock::time_point until) {
     return parts_.recorder.record(std::move(what), until);
   };
-  const int done = co_await process::rematch_once(parts_.pool, parts_.settings, record);
+  const int done = co_await process::rematch_once(parts_.pool, parts_.settings, record, rematched_);
   co_return done > 0;  // a long row of parked callbacks comes in pieces
 }
 
@@ -180,17 +197,34 @@ boost::asio::awaitable<bool> upkeep::repair() {
   co_return false;
 }
 
+// What reads all timers, or all operations, has a hundredth of the time at most: meanwhile the figures stay.
+boost::asio::awaitable<std::optional<postgres::rows>> upkeep::query_rarely(const postgres::statement& what,
+                                                                           postgres::parameters with,
+                                                                           steady_clock::time_point& next) {
+  const auto began = steady_clock::now();
+  if (began < next) co_return std::nullopt;
+  auto found = co_await parts_.pool.query(what, std::move(with), began + measure_limit);
+  next = steady_clock::now() + (steady_clock::now() - began) * 100;
+  if (!found) co_return std::nullopt;
+  co_return std::move(*found);
+}
+
 // Limits that are set tell since when the oldest operation is in each state.
 boost::asio::awaitable<void> upkeep::measure_timers() {
   const auto settings = parts_.settings.get();
+  const auto tell = [&](const postgres::rows& found) {
+    for (int i = 0; i < found.size(); ++i)
+      parts_.metrics.oldest_age(found.text(i, 0), found.is_null(i, 1) ? 0.0 : std::max(0.0, std::stod(found.string(i, 1))));
+  };
+  auto asking = parts_.pool.query(timer_ages, {}, steady_clock::now() + measure_limit);
+  const auto timers = co_await std::move(asking);
+  if (timers) tell(*timers);
   postgres::binary_array states(oid::text);
   for (const auto& state : limited_states(*settings)) states.add(state);
   postgres::parameters with;
   with.array(std::move(states)).int8(countable_timers_max);
-  const auto found = co_await parts_.pool.query(timer_ages, std::move(with), steady_clock::now() + measure_limit);
-  if (found)
-    for (int i = 0; i < found->size(); ++i)
-      parts_.metrics.oldest_age(found->text(i, 0), found->is_null(i, 1) ? 0.0 : std::max(0.0, std::stod(found->string(i, 1))));
+  const auto ages_of_states = co_await query_rarely(state_ages, std::move(with), state_ages_next_);
+  if (ages_of_states) tell(*ages_of_states);
   const auto heard = co_await storage::read_provider_activity(parts_.pool, steady_clock::now() + measure_limit);
   if (heard)
     for (const auto& one : *heard) {
@@ -226,7 +260,7 @@ boost::asio::awaitable<bool> upkeep::measure() {
                                 waiting->is_null(i, 1) ? 0.0 : std::max(0.0, std::stod(waiting->string(i, 1))));
   postgres::parameters with;
   with.int8(countable_operations_max);
-  const auto counted = co_await parts_.pool.query(states, std::move(with), steady_clock::now() + measure_limit);
+  const auto counted = co_await query_rarely(states, std::move(with), states_next_);
   if (counted)
     for (int i = 0; i < counted->size(); ++i)
       parts_.metrics.operations(counted->text(i, 0), counted->text(i, 1), static_cast<double>(counted->int8(i, 2)));

@@ -7,6 +7,7 @@
 #include "recibo/config/snapshot.hpp"
 #include "recibo/observe/metrics.hpp"
 #include "recibo/postgres/pool.hpp"
+#include "recibo/process/rematch.hpp"
 #include "recibo/process/silence.hpp"
 #include "recibo/record/recorder.hpp"
 
@@ -15,6 +16,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -51,10 +53,13 @@ class upkeep {
   boost::asio::awaitable<bool> repair();
   boost::asio::awaitable<bool> measure();
   boost::asio::awaitable<void> measure_timers();
+  boost::asio::awaitable<std::optional<postgres::rows>> query_rarely(const postgres::statement& what, postgres::parameters with,
+                                                                     std::chrono::steady_clock::time_point& next);
 
   parts parts_;
   bool schema_fits_ = false;
-  std::chrono::steady_clock::time_point partitions_checked_{};
+  process::rematch_place rematched_;
+  std::chrono::steady_clock::time_point partitions_checked_{}, states_next_{}, state_ages_next_{};
   async::worker looking_, rematching_, sweeping_, reviewing_, clocking_, reminding_, repairing_, measuring_;
 };
 

@@ -36,6 +36,7 @@ boost::asio::awaitable<result<evidence::verify_report>> verify(boost::asio::any_
                                                                const audit_wishes& w, std::ostream& out) {
   postgres::session_options how;
   how.statement_timeout = std::chrono::milliseconds(0);
+  how.by_index = false;
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   auto opened = co_await postgres::connection::open(executor, std::move(url), until, how);
   if (!opened) co_return opened.error();

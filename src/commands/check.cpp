@@ -32,6 +32,7 @@ boost::asio::awaitable<result<std::vector<std::string>>> against_database(boost:
                                                                           std::shared_ptr<const config::settings> settings) {
   postgres::session_options how;
   how.statement_timeout = std::chrono::milliseconds(0);
+  how.by_index = false;
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   auto opened = co_await postgres::connection::open(executor, settings->database.url, until, how);
   if (!opened) co_return opened.error();

@@ -27,6 +27,8 @@ constexpr auto after_return = 1s;
 constexpr auto due_margin = 20ms;
 // What is put off and not remembered here is found by looking.
 constexpr std::size_t due_most = 10'000;
+// A step of the sweep, and of the look for what waits behind an attempt that is put off: some milliseconds of the database.
+constexpr int sweep_most = 2'000, behind_most = 1'000;
 // Claimed beyond what is being sent, so that nobody waits for the database; it is a fraction of a second's work.
 constexpr int ahead_most = 256;
 
@@ -132,7 +134,13 @@ awaitable<bool> lane::look(const config::destination& to) {
   if (now - swept_ > sweep_every) {
     swept_ = now;
     due_since_.reset();
-    co_await storage::release_held(parts_.pool, name_, to.on_dead == config::on_dead::hold, now + database_limit);
+    if (!sweep_place_) sweep_place_.emplace();
+  }
+  if (sweep_place_ && now - stepped_ > look_every) {
+    const bool hold = to.on_dead == config::on_dead::hold;
+    const auto step = co_await storage::release_held(parts_.pool, name_, hold, *sweep_place_, sweep_most, now + database_limit);
+    if (step) sweep_place_ = step->next;
+    if (!step || step->freed == 0) stepped_ = now;
   }
   if (row_.paused_at) co_return false;
   co_return row_.breaker == "closed" || (row_.retry_due && !probe_until_ && senders_ == 0 && ready_.empty());
@@ -153,7 +161,9 @@ std::optional<storage::claim_query> lane::next_claim(const config::settings& set
   what.hold = to.on_dead == config::on_dead::hold;
   what.lease = lease_for(settings, to);
   if (what.limit <= 0) return std::nullopt;
-  what.due_since = lower_bound(steady_clock::now());
+  const auto now = steady_clock::now();
+  what.due_since = lower_bound(now);
+  if (now - sorted_ > look_every) what.put_behind = behind_most;
   return what;
 }
 
@@ -179,6 +189,8 @@ awaitable<bool> lane::exchange(settings_ptr settings, bool claims) {
     co_return false;
   }
   on_record = true;
+  // Where there were many, there are more.
+  if (what && what->put_behind > 0 && came->put_behind < behind_most / 2) sorted_ = steady_clock::now();
   for (const auto& one : batch)
     if (one.wait > milliseconds(0)) wake_after(one.wait);
   auto claimed = std::move(came->all);

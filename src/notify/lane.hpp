@@ -97,7 +97,9 @@ class lane {
   // An attempt failed that has not been judged, and none was taken since.
   bool failing_ = false;
   storage::destination_row row_;
-  time_point looked_{}, beat_{}, swept_{}, looked_back_{};
+  time_point looked_{}, beat_{}, swept_{}, stepped_{}, looked_back_{}, sorted_{};
+  // The sweep that is under way, up to here.
+  std::optional<storage::held_place> sweep_place_;
   // While there is more than can be sent at once: what was due before it has been claimed.
   std::optional<sys_micros> due_since_;
   // A probe is out, until then: its outcome decides about the breaker. Where nothing was sent with it, it goes back.

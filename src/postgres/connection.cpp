@@ -31,6 +31,10 @@ statement set_up(const conninfo& where, const session_options& how) {
     set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false),
     set_config('plan_cache_mode', 'force_generic_plan', false),
     set_config('jit', 'off', false))";
+  if (how.by_index)
+    sql +=
+        ", set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false), "
+        "set_config('enable_mergejoin', 'off', false)";
   if (!where.sets("idle_in_transaction_session_timeout")) {
     sql += ", set_config('idle_in_transaction_session_timeout', '5s', false)";
   }

@@ -14,6 +14,11 @@ namespace asio = boost::asio;
 namespace {
 
 // Prepared statement is gone (somebody said DISCARD); its result type changed under it (a migration).
+// So long a plan is used. The server makes it for the size that the tables have, and keeps it until their statistics change: one
+// made while they were tiny would be used long after.
+constexpr std::chrono::seconds plans_kept{10};
+const statement discard_plans{"", "DISCARD PLANS", {}};
+
 constexpr std::string_view statement_gone = "26000", plan_outdated = "0A000", read_only_transaction = "25006";
 
 std::string field(const PGresult* r, int code) {
@@ -48,7 +53,24 @@ asio::awaitable<outcome> session::run(const pipeline& what, deadline until) {
   const bool throws = co_await asio::this_coro::throw_if_cancelled();
   co_await asio::this_coro::throw_if_cancelled(false);
   io.arm(until);
-  if (in_time(out, until) && alive(out) && send(what, out)) {
+  bool ready = in_time(out, until) && alive(out);
+  const auto now = std::chrono::steady_clock::now();
+  if (ready && now - planned_ > plans_kept && PQtransactionStatus(pg) == PQTRANS_IDLE) {
+    planned_ = now;
+    pipeline again;
+    again.add(discard_plans);
+    // What is lost with it has not been sent.
+    outcome done;
+    if (send(again, done)) {
+      const auto all = [&] { return take(again, done); };
+      co_await exchange(done, all);
+    }
+    ready = !lost;
+    out.lost = lost;
+    out.timed_out = done.timed_out;
+    out.lost_why = std::move(done.lost_why);
+  }
+  if (ready && send(what, out)) {
     const auto all = [&] { return take(what, out); };
     co_await exchange(out, all);
   }

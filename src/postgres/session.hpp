@@ -9,6 +9,7 @@
 
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,6 +66,8 @@ class session {
   std::size_t next_ = 0;
   unsigned silences_ = 0;  // ends of a statement's results in a row
   bool synced_ = false;
+  // When the plans of what is prepared were thrown away.
+  std::chrono::steady_clock::time_point planned_ = std::chrono::steady_clock::now();
   prepared_statements prepared_;
   // For PQsendQueryPrepared; kept for their capacity.
   std::vector<const char*> values_;

@@ -9,11 +9,15 @@ namespace oid = postgres::oid;
 constexpr std::chrono::seconds round_limit{5};
 constexpr std::int32_t callbacks_max = 100;
 
+// By providers, which the index begins with: what is young is not read.
 const postgres::statement find_old_parked{
     "find_old_parked",
-    "SELECT p.id FROM recibo.parked p WHERE p.disposition = 'parked' AND p.parked_at < now() - $1 * interval '1 second' "
-    "AND NOT EXISTS (SELECT FROM recibo.reviews v WHERE v.delivery = p.id AND v.kind = 'parked_age') "
-    "ORDER BY p.parked_at LIMIT $2",
+    "WITH RECURSIVE names AS ((SELECT p.provider FROM recibo.parked p ORDER BY p.provider LIMIT 1) UNION ALL "
+    "SELECT n.provider FROM names m CROSS JOIN LATERAL (SELECT p.provider FROM recibo.parked p WHERE p.provider > m.provider "
+    "ORDER BY p.provider LIMIT 1) n) SELECT p.id FROM names m CROSS JOIN LATERAL (SELECT x.id, x.parked_at FROM recibo.parked x "
+    "WHERE x.provider = m.provider AND x.disposition = 'parked' AND x.parked_at < now() - $1 * interval '1 second' "
+    "AND NOT EXISTS (SELECT FROM recibo.reviews v WHERE v.delivery = x.id AND v.kind = 'parked_age' OFFSET 0) "
+    "ORDER BY x.parked_at LIMIT $2) p ORDER BY p.parked_at LIMIT $2",
     {oid::int8, oid::int4}};
 
 }  // namespace

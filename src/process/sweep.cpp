@@ -34,9 +34,9 @@ const postgres::statement sweep_keys{
 // holds a review may go on to its callback, so that here nothing is waited for.
 const postgres::statement sweep_parked{
     "sweep_parked",
-    "WITH old AS MATERIALIZED (SELECT p.id FROM recibo.parked p JOIN unnest($1, $2) AS w(provider, seconds) ON w.provider = "
-    "p.provider WHERE p.parked_at < now() - w.seconds * interval '1 second' ORDER BY p.parked_at LIMIT $3 FOR UPDATE OF p SKIP "
-    "LOCKED), "
+    "WITH old AS MATERIALIZED (SELECT p.id FROM unnest($1, $2) AS w(provider, seconds) CROSS JOIN LATERAL (SELECT x.id FROM "
+    "recibo.parked x WHERE x.provider = w.provider AND x.parked_at < now() - w.seconds * interval '1 second' "
+    "ORDER BY x.parked_at LIMIT $3 FOR UPDATE SKIP LOCKED) p LIMIT $3), "
     "asked AS MATERIALIZED (SELECT r.id, r.delivery FROM recibo.reviews r WHERE r.delivery IN (SELECT id FROM old) "
     "AND r.kind = 'parked_age' AND r.status = 'open' FOR NO KEY UPDATE SKIP LOCKED), "
     "due AS MATERIALIZED (SELECT o.id FROM old o WHERE (SELECT count(*) FROM recibo.reviews r WHERE r.delivery = o.id "

@@ -29,12 +29,6 @@ constexpr std::chrono::seconds culprits_window{10};
 
 namespace oid = postgres::oid;
 
-// The tables are found by their keys at any size; a plan made while they were empty must not scan them later.
-const postgres::statement session_setup{
-    "",
-    "SELECT set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false), "
-    "set_config('enable_mergejoin', 'off', false)",
-    {}};
 const postgres::statement still_there{"still_there", "SELECT 1", {}};
 const postgres::statement lane_timeout{"lane_timeout", "SELECT set_config('lock_timeout', $1, true)", {oid::text}};
 
@@ -130,22 +124,13 @@ boost::asio::awaitable<bool> writer::connect() {
   }
   lose_session();
   auto opened = co_await postgres::connection::open(executor_, url_, steady_clock::now() + connect_deadline);
-  bool ready = false;
-  if (opened) {
-    session_ = std::move(*opened);
-    postgres::pipeline setup;
-    setup.add(session_setup);
-    const auto done = co_await session_->run(setup, steady_clock::now() + connect_deadline);
-    ready = done.ok();
-    if (!ready) session_.reset();
-  } else if (!desk_.away) {
-    log::warn("database away", {{"part", "recorder"}, {"detail", opened.error().detail}});
-  }
-  if (!ready) {
+  if (!opened) {
+    if (!desk_.away) log::warn("database away", {{"part", "recorder"}, {"detail", opened.error().detail}});
     desk_.away = true;
     desk_.queue.fail_all(error(transient::database_away, "the database cannot be reached"));
     co_return false;
   }
+  session_ = std::move(*opened);
   if (desk_.away || !desk_.ever_connected) log::info("database connected", {{"part", "recorder"}});
   // It may be another server than before, which need not have what the last one had.
   desk_.workflows.forget_stored();

@@ -30,9 +30,12 @@ const statement insert_catch_up{
 const statement advance_listing{
     "advance_catch_up",
     "WITH run AS MATERIALIZED (SELECT c.id, c.place, c.started_by FROM recibo.catch_ups c WHERE c.provider = $1 "
-    "AND c.listed_at IS NULL AND (SELECT count(*) FROM recibo.look_ups q WHERE q.provider = $1 AND q.status = 'queued') < $3 "
-    "FOR UPDATE SKIP LOCKED), "
-    "seen AS MATERIALIZED (SELECT o.id, o.provider, o.state, o.workflow FROM recibo.operations o, run WHERE o.id > run.place "
+    "AND c.listed_at IS NULL AND (SELECT count(*) FROM (SELECT FROM recibo.look_ups q WHERE q.provider = $1 AND q.status IN "
+    "('queued', 'asking') AND q.status = 'queued' ORDER BY (q.cause = 'catch_up'), q.id LIMIT $3) q) < $3 FOR UPDATE SKIP "
+    "LOCKED), "
+    // A bound of the index, not a condition of a join.
+    "seen AS MATERIALIZED (SELECT o.id, o.provider, o.state, o.workflow FROM recibo.operations o WHERE o.id > (SELECT run.place "
+    "FROM run) "
     "ORDER BY o.id LIMIT $2), "
     "wanted AS (SELECT s.id, row_number() OVER (ORDER BY s.id) AS n FROM seen s "
     "JOIN recibo.workflow_versions w ON w.version_key = s.workflow WHERE s.provider = $1 AND NOT EXISTS ("

@@ -1,5 +1,6 @@
 #include "recibo/storage/look_ups.hpp"
 
+#include "by_index.hpp"
 #include "columns.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
@@ -89,7 +90,8 @@ const statement lock_lane{"lock_look_up_lane",
                           "WHERE provider = $1 FOR UPDATE",
                           {oid::text}};
 
-// $1 provider, $2 holder, $3 lease in ms, $4 per thousand seconds, $5 burst in thousandths, $6 concurrency, $7 limit.
+// What is due in the order of look_ups_next, what is held by look_ups_leased: a claim reads what it takes, and what waits before
+// it. $1 provider, $2 holder, $3 lease in ms, $4 per thousand seconds, $5 burst in thousandths, $6 concurrency, $7 limit.
 const statement claim_due{
     "claim_look_ups",
     "WITH lane AS MATERIALIZED (SELECT breaker, retry_at, coalesce(asked_until > now(), false) AS left_alone, "
@@ -97,14 +99,13 @@ const statement claim_due{
     "FROM recibo.look_up_lanes WHERE provider = $1), "
     "room AS MATERIALIZED (SELECT CASE WHEN lane.left_alone THEN 0 WHEN lane.breaker = 'closed' THEN greatest(0, least($7, "
     "floor(lane.tokens)::int8, $6 - "
-    "(SELECT count(*) FROM recibo.look_ups h WHERE h.provider = $1 AND h.status IN ('queued', 'asking') AND h.lease_until >= "
-    "now()))) "
+    "(SELECT count(*) FROM recibo.look_ups h WHERE h.provider = $1 AND h.lease_until >= now()))) "
     "WHEN lane.retry_at <= now() THEN 1 ELSE 0 END AS free FROM lane), "
     "due AS MATERIALIZED (SELECT l.id FROM recibo.look_ups l WHERE l.provider = $1 AND l.status IN ('queued', 'asking') "
     "AND (l.next_attempt_at IS NULL OR l.next_attempt_at <= now()) AND (l.lease_until IS NULL OR l.lease_until < now()) "
     "AND (l.status = 'asking' OR NOT EXISTS (SELECT FROM recibo.look_ups a WHERE a.operation = l.operation "
-    "AND a.reference = l.reference AND a.status = 'asking')) "
-    "ORDER BY l.cause = 'catch_up', l.id LIMIT (SELECT free FROM room) FOR UPDATE OF l SKIP LOCKED), "
+    "AND a.reference = l.reference AND a.status = 'asking' OFFSET 0)) "
+    "ORDER BY (l.cause = 'catch_up'), l.id LIMIT (SELECT free FROM room) FOR UPDATE OF l SKIP LOCKED), "
     "mine AS (UPDATE recibo.look_ups l SET status = 'asking', lease_until = now() + $3 * interval '1 millisecond', "
     "leased_by = $2, attempts = l.attempts + 1 FROM due WHERE l.id = due.id "
     "RETURNING l.id, l.operation, l.reference, l.cause, l.reason, l.attempts, l.times), "
@@ -147,13 +148,19 @@ const statement hold_lane{"hold_look_ups",
                           "'1 millisecond') WHERE provider = $1",
                           {oid::text, oid::int8}};
 
+// By providers, which the index begins with: what can be asked is not read.
 const statement end_unaskable{
     "end_unaskable_look_ups",
-    "WITH due AS MATERIALIZED (SELECT l.id FROM recibo.look_ups l WHERE l.status IN ('queued', 'asking') AND NOT (l.provider = "
-    "ANY($1)) AND greatest(l.asked_at, l.next_attempt_at, l.lease_until) < now() - $2 * interval '1 second' "
-    "AND NOT EXISTS (SELECT FROM recibo.look_up_lanes n WHERE n.provider = l.provider "
-    "AND greatest(n.tokens_at, n.retry_at, n.asked_until) > now() - $2 * interval '1 second') "
-    "ORDER BY l.id LIMIT 500 FOR UPDATE OF l SKIP LOCKED), "
+    "WITH RECURSIVE names AS ((SELECT l.provider FROM recibo.look_ups l WHERE l.status IN ('queued', 'asking') ORDER BY "
+    "l.provider "
+    "LIMIT 1) UNION ALL SELECT n.provider FROM names m CROSS JOIN LATERAL (SELECT l.provider FROM recibo.look_ups l "
+    "WHERE l.status IN ('queued', 'asking') AND l.provider > m.provider ORDER BY l.provider LIMIT 1) n), "
+    "due AS MATERIALIZED (SELECT d.id FROM names m CROSS JOIN LATERAL (SELECT l.id FROM recibo.look_ups l "
+    "WHERE l.provider = m.provider AND l.status IN ('queued', 'asking') "
+    "AND greatest(l.asked_at, l.next_attempt_at, l.lease_until) < now() - $2 * interval '1 second' "
+    "ORDER BY l.id LIMIT 500 FOR UPDATE SKIP LOCKED) d WHERE NOT (m.provider = ANY($1)) "
+    "AND NOT EXISTS (SELECT FROM recibo.look_up_lanes n WHERE n.provider = m.provider "
+    "AND greatest(n.tokens_at, n.retry_at, n.asked_until) > now() - $2 * interval '1 second') LIMIT 500), "
     "ended AS (UPDATE recibo.look_ups l SET status = 'failed', settled_at = now(), reason = 'no_status', lease_until = NULL, "
     "leased_by = NULL FROM due WHERE l.id = due.id RETURNING l.provider) "
     "SELECT provider, count(*) FROM ended GROUP BY provider ORDER BY provider",
@@ -184,10 +191,14 @@ const statement select_latest{
     "ORDER BY l.id DESC LIMIT 1",
     {oid::text}};
 
-const statement select_oldest{"oldest_look_ups",
-                              "SELECT provider, extract(epoch FROM now() - min(asked_at))::text FROM recibo.look_ups "
-                              "WHERE status IN ('queued', 'asking') GROUP BY provider",
-                              {}};
+// One after the other by the index, however many are asked: the first is the oldest, as IDs are made when they are asked for.
+const statement select_oldest{
+    "oldest_look_ups",
+    "WITH RECURSIVE first AS ((SELECT l.provider, l.asked_at FROM recibo.look_ups l WHERE l.status IN ('queued', 'asking') "
+    "ORDER BY l.provider, l.id LIMIT 1) UNION ALL SELECT n.provider, n.asked_at FROM first f CROSS JOIN LATERAL (SELECT "
+    "l.provider, l.asked_at FROM recibo.look_ups l WHERE l.status IN ('queued', 'asking') AND l.provider > f.provider "
+    "ORDER BY l.provider, l.id LIMIT 1) n) SELECT provider, extract(epoch FROM now() - asked_at)::text FROM first",
+    {}};
 
 awaitable<result<postgres::outcome>> run_look_ups(postgres::pool& pool, pipeline work, deadline until) {
   auto done = co_await pool.run(work, until);
@@ -295,14 +306,14 @@ awaitable<result<claimed_look_ups>> claim_look_ups(postgres::pool& pool, look_up
   claimed.text(what.provider).uuid(what.by).int8(what.lease.count());
   claimed.int8(thousandths(what.per_second)).int8(thousandths(what.burst)).int8(what.concurrency).int8(what.limit);
   pipeline work;
-  work.add(make_lane, std::move(made)).add(lock_lane, std::move(locked)).add(claim_due, std::move(claimed));
+  work.add(by_index).add(make_lane, std::move(made)).add(lock_lane, std::move(locked)).add(claim_due, std::move(claimed));
   const auto done = co_await run_look_ups(pool, std::move(work), until);
   if (!done) co_return done.error();
   claimed_look_ups out;
-  const auto& lane = done->answers.at(1);
+  const auto& lane = done->answers.at(2);
   out.breaker = lane.string(0, 0);
   out.openings = lane.int4(0, 1);
-  const auto& rows = done->answers.at(2);
+  const auto& rows = done->answers.at(3);
   if (!rows.empty() && lane.boolean(0, 2)) out.breaker = "half_open";
   for (int i = 0; i < rows.size(); ++i) {
     auto& one = out.all.emplace_back();

@@ -221,7 +221,7 @@ asio::awaitable<result<migration_report>> migrate(asio::any_io_executor executor
   if (!ours) co_return ours.error();
   const auto until = std::chrono::steady_clock::now() + how.limit;
   const auto connect_until = std::min(until, std::chrono::steady_clock::now() + std::chrono::seconds(10));
-  const postgres::session_options unlimited{std::chrono::milliseconds(0)};
+  const postgres::session_options unlimited{.statement_timeout = std::chrono::milliseconds(0), .by_index = false};
   auto opened = co_await connection::open(executor, std::move(url), connect_until, unlimited);
   if (!opened) co_return opened.error();
   auto& on = **opened;

@@ -1,6 +1,7 @@
 #include "recibo/storage/outbox.hpp"
 
 #include "again.hpp"
+#include "by_index.hpp"
 #include "reads_operation.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
@@ -21,12 +22,13 @@ using postgres::statement;
 
 // $1 destination, $2 due since, $3 limit, $4 lease in ms, $5 dispatcher, $6 hold, $7 only with the probe that was taken in the
 // same transaction: its time says so. The service's clock made created_at, so that it may be a little ahead of the database's.
+// OFFSET 0, here and below: looked up for the row in hand, and never made a list of all there are.
 const statement claim{
     "claim_notifications",
     "WITH due AS MATERIALIZED ("
     "SELECT n.operation, n.sequence, coalesce(n.next_attempt_at, n.created_at) AS due_at, $6 AND EXISTS (SELECT FROM "
     "recibo.notifications e WHERE e.operation = n.operation "
-    "AND e.destination = n.destination AND e.sequence < n.sequence AND e.status IN ('dead', 'held')) AS stopped "
+    "AND e.destination = n.destination AND e.sequence < n.sequence AND e.status IN ('dead', 'held') OFFSET 0) AS stopped "
     "FROM recibo.notifications n WHERE n.destination = $1 AND n.status = 'pending' "
     "AND (NOT $7 OR EXISTS (SELECT FROM recibo.destinations d WHERE d.name = $1 AND d.breaker = 'half_open' "
     "AND d.retry_at = now() + $4 * interval '1 millisecond')) "
@@ -34,12 +36,14 @@ const statement claim{
     "AND coalesce(n.next_attempt_at, n.created_at) <= now() + interval '10 seconds' "
     "AND (n.next_attempt_at IS NULL OR n.next_attempt_at <= now()) AND (n.lease_until IS NULL OR n.lease_until < now()) "
     "AND NOT EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = n.operation AND e.destination = n.destination "
-    "AND e.sequence < n.sequence AND e.status = 'pending') "
+    "AND e.sequence < n.sequence AND e.status = 'pending' OFFSET 0) "
     "ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT $3 FOR UPDATE OF n SKIP LOCKED), "
-    "holding AS (UPDATE recibo.notifications n SET status = 'held', lease_until = NULL, leased_by = NULL FROM due "
+    "holding AS (UPDATE recibo.notifications n SET status = 'held', lease_until = NULL, leased_by = NULL, behind = false FROM "
+    "due "
     "WHERE due.stopped AND n.operation = due.operation AND n.sequence = due.sequence AND n.destination = $1), "
     "mine AS (UPDATE recibo.notifications n SET lease_until = now() + $4 * interval '1 millisecond', leased_by = $5, "
-    "attempts = n.attempts + 1 FROM due WHERE NOT due.stopped AND n.operation = due.operation AND n.sequence = due.sequence "
+    "behind = false, attempts = n.attempts + 1 FROM due WHERE NOT due.stopped AND n.operation = due.operation AND n.sequence = "
+    "due.sequence "
     "AND n.destination = $1 RETURNING n.id, n.operation, n.sequence, n.type, n.attempts, n.attempts_before, n.created_at, "
     "due.due_at) "
     "SELECT mine.*, t.event, t.from_state, t.to_state, t.item_id, last.to_state, last.result, last.version::int8, last.at, "
@@ -51,13 +55,35 @@ const statement claim{
     "AND s.sequence <= mine.sequence AND s.item_id IS NULL ORDER BY s.sequence DESC LIMIT 1) last ON true ORDER BY mine.id",
     {oid::text, oid::timestamptz, oid::int8, oid::int8, oid::uuid, oid::boolean, oid::boolean}};
 
-// A plan that is made once serves any size of the tables (the recorder's sessions have the same reason): rows by their keys, and
-// what is due in the order of its index, so that a claim reads what it takes and not the whole backlog.
-const statement by_index{
-    "plan_by_index",
-    "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', "
-    "'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
-    {}};
+// $1 destination, $2 due since. What waits behind an attempt that is put off is put off with it, so that claims do not look at it
+// again and again. The one before it is locked meanwhile: whoever ends it waits, and wakes what was put off by then. Both are
+// left to whoever holds them. The margin is for the attempt itself; what nobody wakes is found when it is over.
+const statement put_behind{
+    "put_behind_notifications",
+    "WITH due AS MATERIALIZED (SELECT n.operation, n.sequence FROM recibo.notifications n WHERE n.destination = $1 "
+    "AND n.status = 'pending' AND coalesce(n.next_attempt_at, n.created_at) >= $2 "
+    "AND coalesce(n.next_attempt_at, n.created_at) <= now() + interval '10 seconds' "
+    "AND (n.next_attempt_at IS NULL OR n.next_attempt_at <= now()) AND (n.lease_until IS NULL OR n.lease_until < now()) "
+    "ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT $3), "
+    "waits AS MATERIALIZED (SELECT d.operation, d.sequence, e.next_attempt_at FROM due d CROSS JOIN LATERAL (SELECT "
+    "x.next_attempt_at FROM recibo.notifications x WHERE x.operation = d.operation AND x.sequence < d.sequence "
+    "AND x.destination = $1 AND x.status = 'pending' AND NOT x.behind AND x.next_attempt_at > now() "
+    "ORDER BY x.sequence LIMIT 1 FOR SHARE SKIP LOCKED) e), "
+    "mine AS MATERIALIZED (SELECT n.operation, n.sequence, w.next_attempt_at FROM waits w CROSS JOIN LATERAL (SELECT "
+    "x.operation, x.sequence FROM recibo.notifications x WHERE x.operation = w.operation AND x.sequence = w.sequence "
+    "AND x.destination = $1 AND x.status = 'pending' AND (x.lease_until IS NULL OR x.lease_until < now()) "
+    "OFFSET 0 FOR UPDATE SKIP LOCKED) n) "
+    "UPDATE recibo.notifications n SET next_attempt_at = m.next_attempt_at + interval '10 seconds', behind = true FROM mine m "
+    "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1",
+    {oid::text, oid::timestamptz, oid::int8}};
+// After the statement that ended the one before: it sees what was put off until then. In the order of the locks.
+const statement wake_behind{
+    "wake_behind_notifications",
+    "UPDATE recibo.notifications n SET next_attempt_at = now(), behind = false FROM unnest($2, $3) AS m(operation, sequence) "
+    "CROSS JOIN LATERAL (SELECT x.operation, x.sequence FROM recibo.notifications x WHERE x.operation = m.operation "
+    "AND x.sequence > m.sequence AND x.destination = $1 AND x.status = 'pending' AND x.behind ORDER BY x.sequence "
+    "OFFSET 0 FOR UPDATE) w WHERE n.operation = w.operation AND n.sequence = w.sequence AND n.destination = $1",
+    {oid::text, oid::uuid_array, oid::int4_array}};
 
 const statement extend{
     "extend_leases",
@@ -90,15 +116,22 @@ const statement insert_attempts{
     "ON CONFLICT DO NOTHING",
     {oid::uuid_array, oid::int4_array, oid::int4_array, oid::int4_array, oid::text_array, oid::text_array, oid::text}};
 
-// What somebody else has in hand just now is left to the next sweep: it waits for nobody.
+// $3, $4: behind that place, $5 rows at most. What somebody else has in hand just now is left to the next sweep: it waits for
+// nobody.
 const statement release{
     "release_held",
-    "UPDATE recibo.notifications n SET status = 'pending' FROM (SELECT x.operation, x.sequence FROM recibo.notifications x "
-    "WHERE x.status = 'held' AND x.destination = $1 AND NOT ($2 AND EXISTS "
-    "(SELECT FROM recibo.notifications e WHERE e.operation = x.operation AND e.destination = x.destination "
-    "AND e.sequence < x.sequence AND e.status = 'dead')) ORDER BY x.operation, x.sequence FOR UPDATE SKIP LOCKED) free "
-    "WHERE n.operation = free.operation AND n.sequence = free.sequence AND n.destination = $1 AND n.status = 'held'",
-    {oid::text, oid::boolean}};
+    "WITH seen AS MATERIALIZED (SELECT x.operation, x.sequence FROM recibo.notifications x WHERE x.destination = $1 "
+    "AND x.status IN ('held', 'dead') AND (x.operation, x.sequence) > ($3, $4) ORDER BY x.operation, x.sequence LIMIT $5), "
+    "free AS MATERIALIZED (SELECT x.operation, x.sequence FROM seen s CROSS JOIN LATERAL (SELECT y.operation, y.sequence FROM "
+    "recibo.notifications y WHERE y.operation = s.operation AND y.sequence = s.sequence AND y.destination = $1 "
+    "AND y.status = 'held' AND NOT ($2 AND EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = y.operation "
+    "AND e.destination = y.destination AND e.sequence < y.sequence AND e.status = 'dead' OFFSET 0)) "
+    "OFFSET 0 FOR UPDATE SKIP LOCKED) x), "
+    "freed AS (UPDATE recibo.notifications n SET status = 'pending' FROM free "
+    "WHERE n.operation = free.operation AND n.sequence = free.sequence AND n.destination = $1 AND n.status = 'held' RETURNING 1) "
+    "SELECT (SELECT count(*) FROM freed), (SELECT count(*) FROM seen), last.operation, last.sequence FROM (VALUES (1)) AS always "
+    "LEFT JOIN (SELECT s.operation, s.sequence FROM seen s ORDER BY s.operation DESC, s.sequence DESC LIMIT 1) last ON true",
+    {oid::text, oid::boolean, oid::uuid, oid::int4, oid::int8}};
 
 const statement select_outbox_operations{
     "find_operations",
@@ -266,8 +299,14 @@ void append_outcomes(pipeline& to, const std::string& destination, dispatcher_id
       reasons(oid::text), classes(oid::text), sent(oid::boolean);
   binary_array ids(oid::uuid), numbers(oid::int4), durations(oid::int4), answers(oid::int4), outcomes(oid::text),
       excerpts(oid::text);
+  binary_array over(oid::uuid), over_at(oid::int4);
   bool tried = false;
   for (const auto& one : all) {
+    // Only one that was put off has put others off.
+    if (one.attempt > 1 && (one.what == attempt_outcome::next::delivered || one.what == attempt_outcome::next::dead)) {
+      over.add(one.operation.binary());
+      over_at.add_int4(one.sequence);
+    }
     operations.add(one.operation.binary());
     sequences.add_int4(one.sequence);
     attempts.add_int4(one.attempt);
@@ -294,6 +333,11 @@ void append_outcomes(pipeline& to, const std::string& destination, dispatcher_id
   settled.array(std::move(statuses)).array(std::move(waits)).array(std::move(reasons)).array(std::move(classes));
   settled.array(std::move(sent));
   to.add(settle, std::move(settled));
+  if (over.size() > 0) {
+    parameters ended;
+    ended.text(destination).array(std::move(over)).array(std::move(over_at));
+    to.add(wake_behind, std::move(ended));
+  }
   if (tried) {
     parameters seen;
     seen.array(std::move(ids)).array(std::move(numbers)).array(std::move(durations)).array(std::move(answers));
@@ -329,6 +373,11 @@ awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std::string dest
   pipeline work;
   work.add(by_index);
   if (!done.empty()) append_outcomes(work, destination, by, std::move(done));
+  if (next && next->put_behind > 0) {
+    parameters waits;
+    waits.text(destination).time(next->due_since.value_or(sys_micros{})).int8(next->put_behind);
+    work.add(put_behind, std::move(waits));
+  }
   const std::size_t probe_at = work.steps().size();
   if (next) {
     if (next->probe) {
@@ -351,6 +400,7 @@ awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std::string dest
   if (!ran.ok()) co_return postgres::to_error(ran);
   claims out;
   if (!next) co_return out;
+  if (next->put_behind > 0) out.put_behind = ran.answers[probe_at - 1].affected();
   const auto& rows = ran.answers[probe_at + (next->probe ? 1 : 0)];
   out.all.reserve(static_cast<std::size_t>(rows.size()));
   for (int i = 0; i < rows.size(); ++i) out.all.push_back(read_claimed(rows, i));
@@ -359,10 +409,20 @@ awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std::string dest
   co_return out;
 }
 
-awaitable<result<void>> release_held(postgres::pool& pool, std::string destination, bool hold, deadline until) {
+awaitable<result<held_step>> release_held(postgres::pool& pool, std::string destination, bool hold, held_place after, int limit,
+                                          deadline until) {
   parameters with;
-  with.text(destination).boolean(hold);
-  return run_quietly(pool, release, std::move(with), until);
+  with.text(destination).boolean(hold).uuid(after.operation).int4(after.sequence).int8(limit);
+  pipeline work;
+  work.add(by_index).add(release, std::move(with));
+  auto running = run_again(pool, work, until);
+  const auto done = co_await std::move(running);
+  if (!done.ok()) co_return postgres::to_error(done);
+  const auto& rows = done.answers.back();
+  held_step out;
+  out.freed = rows.int8(0, 0);
+  if (rows.int8(0, 1) >= limit) out.next = held_place{rows.id<operation_id>(0, 2), rows.int4(0, 3)};
+  co_return out;
 }
 
 awaitable<result<std::vector<operation_view>>> find_operations(postgres::pool& pool, const std::vector<operation_id>& ids,

@@ -42,7 +42,7 @@ const std::string delivery_page_sql =
     delivery_columns +
     ", (SELECT w.id FROM w ORDER BY w.id LIMIT 1), (SELECT count(*) FROM w) "
     "FROM (VALUES (1)) AS always LEFT JOIN (page JOIN recibo.deliveries d ON d.id = page.id" +
-    delivery_joins + ") ON true ORDER BY d.id DESC";
+    delivery_joins + ") ON true ORDER BY page.id DESC";
 
 // As the lists of operations: a window of up to $2 deliveries before $1, and where it ended.
 const statement list_all{
@@ -86,20 +86,32 @@ const statement select_payload{"read_payload", "SELECT body FROM recibo.payloads
 
 const statement select_review{"read_review", review_select + "WHERE v.id = $1", {oid::uuid}};
 
-// Two statements, because only a literal status can use the index of what is open.
-const std::string review_filters =
-    "($2 IS NULL OR coalesce(o.provider, v.provider) = $2) AND ($3 IS NULL OR v.operation = (SELECT n.id FROM recibo.operations "
-    "n "
-    "WHERE n.request_id = $3) OR (v.operation IS NULL AND v.request_id = $3)) "
-    "AND ($5 IS NULL OR v.owner = $5) AND ($6 IS NULL OR v.assigned_to = $6) "
-    "AND ($7 IS NULL OR (v.status = 'open' AND coalesce(v.due_at < now(), false)) = ($7 = 'true')) "
-    "ORDER BY v.id DESC LIMIT $4";
-const statement list_open_reviews{"list_open_reviews",
-                                  review_select + "WHERE v.status = 'open' AND v.id < $1 AND " + review_filters,
-                                  {oid::uuid, oid::text, oid::text, oid::int8, oid::text, oid::text, oid::text}};
-const statement list_any_reviews{"list_reviews",
-                                 review_select + "WHERE ($8 IS NULL OR v.status = $8) AND v.id < $1 AND " + review_filters,
-                                 {oid::uuid, oid::text, oid::text, oid::int8, oid::text, oid::text, oid::text, oid::text}};
+// As the lists of operations: up to $8 reviews before $1 are looked at, of which up to $4 that pass come back, each with where
+// the look ended and how many it saw. The status is a literal, because only that can use the index of what is open.
+statement reviews_from(const char* name, const std::string& candidates) {
+  return {name,
+          "WITH w AS MATERIALIZED (SELECT s.id FROM " + candidates +
+              " s.id < $1 ORDER BY s.id DESC LIMIT $8), page AS MATERIALIZED (SELECT w.id FROM w JOIN recibo.reviews v ON v.id = "
+              "w.id "
+              "LEFT JOIN recibo.operations o ON o.id = v.operation WHERE ($2 IS NULL OR coalesce(o.provider, v.provider) = $2) "
+              "AND ($3 IS NULL OR coalesce(o.request_id, v.request_id) = $3) AND ($5 IS NULL OR v.owner = $5) "
+              "AND ($6 IS NULL OR v.assigned_to = $6) "
+              "AND ($7 IS NULL OR (v.status = 'open' AND coalesce(v.due_at < now(), false)) = ($7 = 'true')) "
+              "AND ($9 IS NULL OR v.status = $9) ORDER BY w.id DESC LIMIT $4) SELECT " +
+              review_columns +
+              ", (SELECT w.id FROM w ORDER BY w.id LIMIT 1), (SELECT count(*) FROM w) FROM (VALUES (1)) AS always LEFT JOIN "
+              "(page JOIN recibo.reviews v ON v.id = page.id LEFT JOIN recibo.operations o ON o.id = v.operation) ON true "
+              "ORDER BY page.id DESC",
+          {oid::uuid, oid::text, oid::text, oid::int8, oid::text, oid::text, oid::text, oid::int8, oid::text}};
+}
+const statement list_open_reviews = reviews_from("list_open_reviews", "recibo.reviews s WHERE s.status = 'open' AND");
+const statement list_any_reviews = reviews_from("list_reviews", "recibo.reviews s WHERE");
+// Of an operation, or of callbacks that say the request ID and found none.
+const statement list_reviews_of_request = reviews_from(
+    "list_reviews_of_request",
+    "((SELECT x.id FROM recibo.reviews x WHERE x.operation = (SELECT n.id FROM recibo.operations n WHERE n.request_id = $3)) "
+    "UNION (SELECT x.id FROM recibo.reviews x WHERE x.request_id = $3)) "
+    "s WHERE");
 const statement select_review_actions{"read_review_actions",
                                       "SELECT a.action, a.actor, a.at, a.assignee, a.resolution, a.reason, t.event, "
                                       "a.transition::int8 FROM recibo.review_actions a "
@@ -107,23 +119,46 @@ const statement select_review_actions{"read_review_actions",
                                       "WHERE a.review = $1 ORDER BY a.at, a.id LIMIT 1000",
                                       {oid::uuid}};
 
-const std::string failed_select =
-    "SELECT id, provider, disposition, reason, detail, delivery, body_digest, request_id, event, answer_status::int, count, "
-    "first_seen_at, "
-    "last_seen_at, attempts, last_attempt_at FROM recibo.failed_callbacks ";
-const statement select_failed{"read_failed_callback", failed_select + "WHERE id = $1", {oid::uuid}};
+const std::string failed_columns =
+    "f.id, f.provider, f.disposition, f.reason, f.detail, f.delivery, f.body_digest, f.request_id, f.event, "
+    "f.answer_status::int, "
+    "f.count, f.first_seen_at, f.last_seen_at, f.attempts, f.last_attempt_at";
+constexpr int failed_column_count = 15;
+const statement select_failed{
+    "read_failed_callback", "SELECT " + failed_columns + " FROM recibo.failed_callbacks f WHERE f.id = $1", {oid::uuid}};
 const statement list_failed{
     "list_failed_callbacks",
-    failed_select +
-        "WHERE id < $1 AND ($2 IS NULL OR provider = $2) AND ($3 IS NULL OR disposition = $3) AND ($5 IS NULL OR reason = $5) "
-        "AND ($6 IS NULL OR event = $6) ORDER BY id DESC LIMIT $4",
-    {oid::uuid, oid::text, oid::text, oid::int8, oid::text, oid::text}};
+    "WITH w AS MATERIALIZED (SELECT s.id, s.provider, s.disposition, s.reason, s.event FROM recibo.failed_callbacks s WHERE s.id "
+    "< "
+    "$1 ORDER BY s.id DESC LIMIT $7), page AS MATERIALIZED (SELECT w.id FROM w WHERE ($2 IS NULL OR w.provider = $2) "
+    "AND ($3 IS NULL OR w.disposition = $3) AND ($5 IS NULL OR w.reason = $5) AND ($6 IS NULL OR w.event = $6) "
+    "ORDER BY w.id DESC LIMIT $4) SELECT " +
+        failed_columns +
+        ", (SELECT w.id FROM w ORDER BY w.id LIMIT 1), (SELECT count(*) FROM w) FROM (VALUES (1)) AS always LEFT JOIN "
+        "(page JOIN recibo.failed_callbacks f ON f.id = page.id) ON true ORDER BY page.id DESC",
+    {oid::uuid, oid::text, oid::text, oid::int8, oid::text, oid::text, oid::int8}};
 
 template <class Id>
 Id newest() noexcept {
   Id id;
   id.bytes.fill(0xff);
   return id;
+}
+
+// One more than asked for tells whether there is another page.
+template <class View>
+std::int64_t rows_missing(const std::vector<View>& have, int limit) noexcept {
+  return limit + 1 - static_cast<std::int64_t>(have.size());
+}
+
+// Whether the page is full and another follows, which then begins behind its last row.
+template <class View, class Id>
+bool end_page(std::vector<View>& have, int limit, std::optional<Id>& next) {
+  const auto wanted = static_cast<std::size_t>(limit);
+  if (have.size() <= wanted) return false;
+  have.resize(wanted);
+  next = have.back().id;
+  return true;
 }
 
 delivery_view read_delivery(const rows& from, int row) {
@@ -292,19 +327,31 @@ awaitable<result<std::vector<review_action_view>>> list_review_actions(postgres:
   co_return out;
 }
 
-awaitable<result<std::vector<review_view>>> list_reviews(postgres::pool& pool, review_query what, deadline until) {
+awaitable<result<review_page>> list_reviews(postgres::pool& pool, review_query what, deadline until) {
   const bool open = what.status == "open";
-  parameters with;
-  with.uuid(what.after.value_or(newest<review_id>())).text(what.provider).text(what.request_id).int8(what.limit);
-  with.text(what.owner).text(what.assigned_to);
-  with.text(what.overdue ? std::optional<std::string>(*what.overdue ? "true" : "false") : std::nullopt);
-  if (!open) with.text(what.status);
-  const auto& sql = open ? list_open_reviews : list_any_reviews;
-  auto found = co_await pool.query(sql, std::move(with), until);
-  if (!found) co_return found.error();
-  std::vector<review_view> out;
-  for (int i = 0; i < found->size(); ++i) out.push_back(read_review_view(*found, i));
-  co_return out;
+  const auto& sql = what.request_id ? list_reviews_of_request : open ? list_open_reviews : list_any_reviews;
+  const auto give_up = std::min(until, std::chrono::steady_clock::now() + search_time);
+  auto from = what.after.value_or(newest<review_id>());
+  review_page page;
+  for (std::size_t step = 0;; ++step) {
+    const auto window = windows[std::min(step, windows.size() - 1)];
+    parameters with;
+    with.uuid(from).text(what.provider).text(what.request_id).int8(rows_missing(page.reviews, what.limit));
+    with.text(what.owner).text(what.assigned_to);
+    with.text(what.overdue ? std::optional<std::string>(*what.overdue ? "true" : "false") : std::nullopt);
+    with.int8(window).text(what.status);
+    auto found = co_await pool.query(sql, std::move(with), until);
+    if (!found) co_return found.error();
+    for (int i = 0; i < found->size(); ++i)
+      if (!found->is_null(i, 0)) page.reviews.push_back(read_review_view(*found, i));
+    if (end_page(page.reviews, what.limit, page.next)) co_return page;
+    if (found->int8(0, review_column_count + 1) < window) co_return page;
+    from = found->id<review_id>(0, review_column_count);
+    if (std::chrono::steady_clock::now() >= give_up) {
+      page.next = from;
+      co_return page;
+    }
+  }
 }
 
 awaitable<result<std::optional<failed_view>>> find_failed_callback(postgres::pool& pool, failed_callback_id id, deadline until) {
@@ -316,15 +363,27 @@ awaitable<result<std::optional<failed_view>>> find_failed_callback(postgres::poo
   co_return std::optional<failed_view>(read_failed_view(*found, 0));
 }
 
-awaitable<result<std::vector<failed_view>>> list_failed_callbacks(postgres::pool& pool, failed_query what, deadline until) {
-  parameters with;
-  with.uuid(what.after.value_or(newest<failed_callback_id>())).text(what.provider).text(what.disposition).int8(what.limit);
-  with.text(what.reason).text(what.event);
-  auto found = co_await pool.query(list_failed, std::move(with), until);
-  if (!found) co_return found.error();
-  std::vector<failed_view> out;
-  for (int i = 0; i < found->size(); ++i) out.push_back(read_failed_view(*found, i));
-  co_return out;
+awaitable<result<failed_page>> list_failed_callbacks(postgres::pool& pool, failed_query what, deadline until) {
+  const auto give_up = std::min(until, std::chrono::steady_clock::now() + search_time);
+  auto from = what.after.value_or(newest<failed_callback_id>());
+  failed_page page;
+  for (std::size_t step = 0;; ++step) {
+    const auto window = windows[std::min(step, windows.size() - 1)];
+    parameters with;
+    with.uuid(from).text(what.provider).text(what.disposition).int8(rows_missing(page.failed, what.limit));
+    with.text(what.reason).text(what.event).int8(window);
+    auto found = co_await pool.query(list_failed, std::move(with), until);
+    if (!found) co_return found.error();
+    for (int i = 0; i < found->size(); ++i)
+      if (!found->is_null(i, 0)) page.failed.push_back(read_failed_view(*found, i));
+    if (end_page(page.failed, what.limit, page.next)) co_return page;
+    if (found->int8(0, failed_column_count + 1) < window) co_return page;
+    from = found->id<failed_callback_id>(0, failed_column_count);
+    if (std::chrono::steady_clock::now() >= give_up) {
+      page.next = from;
+      co_return page;
+    }
+  }
 }
 
 }  // namespace recibo::storage

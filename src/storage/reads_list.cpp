@@ -3,6 +3,8 @@
 #include "search.hpp"
 
 #include <algorithm>
+#include <cassert>
+#include <string_view>
 #include <utility>
 
 namespace recibo::storage {
@@ -42,6 +44,14 @@ std::string candidates_of(origin from) {
   return "";
 }
 
+// The operations that `ids` names, one by one: not all of them in their order until enough have been met.
+std::string sources_of(const std::string& ids) {
+  constexpr std::string_view all = "recibo.operations o ";
+  assert(operation_source.starts_with(all));
+  return ids + " CROSS JOIN LATERAL (SELECT * FROM recibo.operations x WHERE x.id = " + ids + ".id OFFSET 0) o " +
+         operation_source.substr(all.size());
+}
+
 // One look at up to $3 operations behind $1, of which up to $4 that pass the filters come back, each with where the look
 // ended and how many it saw: in one statement, so that both are of one instant.
 statement make_list(origin from, bool newest_first) {
@@ -53,10 +63,8 @@ statement make_list(origin from, bool newest_first) {
   sql += "w AS MATERIALIZED (SELECT s.id FROM " + std::string(candidates.empty() ? "recibo.operations" : "c") + " s WHERE " +
          bounds + " ORDER BY s.id" + order + " LIMIT $3), ";
   sql +=
-      "page AS MATERIALIZED (SELECT o.id FROM w JOIN (" + operation_source +
-      ") ON o.id = w.id "
-      "WHERE ($5 IS NULL OR o.state = $5) AND ($6 IS NULL OR o.provider = $6) AND ($8 IS NULL OR " +
-      registered("client") +
+      "page AS MATERIALIZED (SELECT w.id FROM " + sources_of("w") +
+      "WHERE ($5 IS NULL OR o.state = $5) AND ($6 IS NULL OR o.provider = $6) AND ($8 IS NULL OR " + registered("client") +
       " = $8) "
       "AND ($7 IS NULL OR o.workflow IN (SELECT v.version_key FROM recibo.workflow_versions v WHERE v.name = $7)) "
       "AND ($9 IS NULL OR o.review_open = $9) "
@@ -67,12 +75,12 @@ statement make_list(origin from, bool newest_first) {
       "AND ($14 IS NULL OR EXISTS (SELECT FROM recibo.aliases a WHERE a.operation = o.id AND a.alias = $14)) AND ($15 IS NULL OR "
       "true) "
       "AND ($16 IS NULL OR $16 = EXISTS (SELECT FROM recibo.timers t WHERE t.operation = o.id AND t.due_at <= now())) "
-      "ORDER BY o.id" +
+      "ORDER BY w.id" +
       order + " LIMIT $4) ";
   sql += "SELECT " + operation_columns + ", (SELECT w.id FROM w ORDER BY w.id" + std::string(newest_first ? "" : " DESC") +
          " LIMIT 1), (SELECT count(*) FROM w) "
-         "FROM (VALUES (1)) AS always LEFT JOIN (page JOIN (" +
-         operation_source + ") ON o.id = page.id) ON true ORDER BY o.id" + order;
+         "FROM (VALUES (1)) AS always LEFT JOIN (" +
+         sources_of("page") + ") ON true ORDER BY page.id" + order;
   const std::string name = "list_operations_" + std::to_string(static_cast<int>(from)) + (newest_first ? "_newest" : "_oldest");
   return {name,
           sql,

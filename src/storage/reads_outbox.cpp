@@ -2,7 +2,11 @@
 
 #include "again.hpp"
 #include "recibo/postgres/sqlstate.hpp"
+#include "search.hpp"
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <initializer_list>
 #include <utility>
 
@@ -20,6 +24,7 @@ using postgres::statement;
 const std::string outbox_columns =
     "n.id, o.request_id, n.destination, n.type, n.status, n.sequence::int8, n.attempts::int8, n.created_at, n.next_attempt_at, "
     "n.delivered_at, n.dead_at, n.reason, n.reason_class, e.provider";
+constexpr int outbox_column_count = 14;
 // Its operation, or the event of a provider.
 const std::string outbox_source =
     " FROM recibo.notifications n LEFT JOIN recibo.operations o ON o.id = n.operation "
@@ -40,19 +45,63 @@ std::vector<std::uint32_t> filter_and(std::initializer_list<std::uint32_t> more)
   return out;
 }
 
-const std::string list_from = "SELECT " + outbox_columns + outbox_source + outbox_filtered + "AND n.id < $10 ";
-const std::string list_order = "ORDER BY n.id DESC LIMIT $11";
+// Where the rows of a list come from: what they are looked for in, one by one, newest first.
+enum class outbox_origin {
+  window,     // the table, a window after the other
+  operation,  // $4, by its key
+  stopped,    // what is held or dead, in its own index
+  pending,    // all of it, sorted, as long as it is little
+};
+constexpr std::size_t outbox_origin_count = 4;
+// Above it a window of the table finds what is pending.
+constexpr std::int64_t pending_sorted_max = 5'000;
 
-// With the status as a literal, so that the small indexes of what is open serve; delivered ones are found by their ID.
-statement list_of(const char* name, const char* condition) {
-  return {name, list_from + condition + list_order, filter_and({oid::uuid, oid::int8})};
+const std::string listed_columns =
+    "s.id, s.operation, s.sequence, s.destination, s.type, s.status, s.attempts, s.created_at, s.next_attempt_at, "
+    "s.delivered_at, "
+    "s.dead_at, s.reason, s.reason_class";
+std::string outbox_candidates(outbox_origin from) {
+  switch (from) {
+    case outbox_origin::window: return "recibo.notifications s WHERE ";
+    case outbox_origin::operation:
+      return "(SELECT * FROM recibo.notifications x WHERE x.operation = (SELECT p.id FROM recibo.operations p WHERE p.request_id "
+             "= $4) OFFSET 0) s WHERE ";
+    // A literal, so that the small index serves.
+    case outbox_origin::stopped: return "recibo.notifications s WHERE s.status IN ('held', 'dead') AND ";
+    case outbox_origin::pending: return "c s WHERE ";
+  }
+  return "";
 }
-const statement list_any_status = list_of("list_notifications", "");
-const statement list_pending = list_of("list_pending_notifications", "AND n.status = 'pending' ");
-const statement list_dead = list_of("list_dead_notifications", "AND n.status = 'dead' AND n.status IN ('held', 'dead') ");
-const statement list_held = list_of("list_held_notifications", "AND n.status = 'held' AND n.status IN ('held', 'dead') ");
-const statement list_delivered = list_of("list_delivered_notifications", "AND n.status = 'delivered' ");
-const statement list_discarded = list_of("list_discarded_notifications", "AND n.status = 'discarded' ");
+
+// One look at up to $11 rows before $10, of which up to $12 that pass come back, each with where the look ended, how many it saw,
+// and how many there were to sort. Bounds of the destination that serve the index, whether one is asked for or not.
+statement list_from(outbox_origin from) {
+  const bool sorts = from == outbox_origin::pending;
+  std::string sql = "WITH ";
+  if (sorts)
+    sql +=
+        "c AS MATERIALIZED (SELECT * FROM recibo.notifications x WHERE x.status = 'pending' AND x.destination >= coalesce($1, "
+        "'') AND x.destination <= coalesce($1, chr(1114111)) LIMIT " +
+        std::to_string(pending_sorted_max) + "), ";
+  sql += "w AS MATERIALIZED (SELECT " + listed_columns + " FROM " + outbox_candidates(from) +
+         "s.id < $10 ORDER BY s.id DESC LIMIT $11), "
+         "page AS MATERIALIZED (SELECT n.* FROM w n WHERE " +
+         outbox_filtered + "AND ($13 IS NULL OR n.status = $13) ORDER BY n.id DESC LIMIT $12) SELECT " + outbox_columns +
+         ", (SELECT w.id FROM w ORDER BY w.id LIMIT 1), (SELECT count(*) FROM w), " +
+         (sorts ? "(SELECT count(*) FROM c)" : "0::int8") +
+         " FROM (VALUES (1)) AS always LEFT JOIN (page n LEFT JOIN recibo.operations o ON o.id = n.operation "
+         "LEFT JOIN recibo.provider_events e ON e.key = n.operation AND e.sequence = n.sequence) ON true ORDER BY n.id DESC";
+  return {"list_notifications_" + std::to_string(static_cast<int>(from)), sql,
+          filter_and({oid::uuid, oid::int8, oid::int8, oid::text})};
+}
+const std::array<statement, outbox_origin_count> lists{list_from(outbox_origin::window), list_from(outbox_origin::operation),
+                                                       list_from(outbox_origin::stopped), list_from(outbox_origin::pending)};
+
+outbox_origin origin_of(const outbox_filter& f) noexcept {
+  if (f.request_id) return outbox_origin::operation;
+  if (f.status == "dead" || f.status == "held") return outbox_origin::stopped;
+  return f.status == "pending" ? outbox_origin::pending : outbox_origin::window;
+}
 
 const statement select_outbox_one{"find_notification", "SELECT " + outbox_columns + outbox_source + "n.id = $1", {oid::uuid}};
 const statement select_attempts{
@@ -82,20 +131,22 @@ std::string replay_of(const std::string& chosen, const std::string& a, const std
          "SELECT " +
          a + ", moved.id, 'replay', " + b + ", " + c +
          ", now() FROM moved), "
-         "freed AS (UPDATE recibo.notifications n SET status = 'pending' FROM (SELECT x.operation, x.sequence, x.destination "
-         "FROM recibo.notifications x JOIN (SELECT DISTINCT moved.operation, moved.destination FROM moved) m "
-         "ON x.operation = m.operation AND x.destination = m.destination WHERE x.status = 'held' "
-         "ORDER BY x.operation, x.sequence, x.destination FOR UPDATE OF x) behind "
+         "freed AS (UPDATE recibo.notifications n SET status = 'pending' FROM (SELECT DISTINCT moved.operation, "
+         "moved.destination FROM "
+         "moved ORDER BY moved.operation, moved.destination) m CROSS JOIN LATERAL (SELECT x.operation, x.sequence, x.destination "
+         "FROM recibo.notifications x WHERE x.operation = m.operation AND x.destination = m.destination AND x.status = 'held' "
+         "ORDER BY x.sequence OFFSET 0 FOR UPDATE) behind "
          "WHERE n.operation = behind.operation AND n.sequence = behind.sequence AND n.destination = behind.destination "
          "AND n.status = 'held') "
          "SELECT count(*) FROM moved";
 }
 const statement replay_many{
     "replay_dead_notifications",
-    replay_of("SELECT n.operation, n.sequence, n.destination " + dead_ones + outbox_filtered +
-                  "AND NOT EXISTS (SELECT FROM recibo.notification_actions a WHERE a.notification = n.id AND a.action = $10) "
-                  "ORDER BY n.operation, n.sequence, n.destination LIMIT $13 FOR UPDATE",
-              "$10", "$11", "$12"),
+    replay_of(
+        "SELECT n.operation, n.sequence, n.destination " + dead_ones + outbox_filtered +
+            "AND NOT EXISTS (SELECT FROM recibo.notification_actions a WHERE a.notification = n.id AND a.action = $10 OFFSET 0) "
+            "ORDER BY n.operation, n.sequence, n.destination LIMIT $13 FOR UPDATE",
+        "$10", "$11", "$12"),
     filter_and({oid::uuid, oid::text, oid::text, oid::int8})};
 const statement replay_one{
     "replay_notification",
@@ -115,22 +166,26 @@ const statement discard_one{
 // A second statement, so that it sees the first.
 const statement free_behind{
     "free_behind_notification",
-    "UPDATE recibo.notifications n SET status = 'pending' FROM (SELECT x.operation, x.sequence, x.destination FROM "
-    "recibo.notifications d JOIN recibo.notifications x ON x.operation = d.operation AND x.destination = d.destination "
-    "WHERE d.id = $1 AND d.status = 'discarded' AND x.status = 'held' AND x.sequence > d.sequence "
+    "UPDATE recibo.notifications n SET status = 'pending' FROM recibo.notifications d CROSS JOIN LATERAL (SELECT "
+    "x.operation, x.sequence, x.destination FROM recibo.notifications x WHERE x.operation = d.operation "
+    "AND x.destination = d.destination AND x.status = 'held' AND x.sequence > d.sequence "
     "AND NOT EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = x.operation AND e.destination = x.destination "
-    "AND e.sequence < x.sequence AND e.status = 'dead') ORDER BY x.operation, x.sequence FOR UPDATE OF x) behind "
-    "WHERE n.operation = behind.operation AND n.sequence = behind.sequence AND n.destination = behind.destination "
-    "AND n.status = 'held'",
+    "AND e.sequence < x.sequence AND e.status = 'dead' OFFSET 0) ORDER BY x.sequence OFFSET 0 FOR UPDATE) behind "
+    "WHERE d.id = $1 AND d.status = 'discarded' AND n.operation = behind.operation AND n.sequence = behind.sequence "
+    "AND n.destination = behind.destination AND n.status = 'held'",
     {oid::uuid}};
 
 const statement select_destinations{
     "list_destinations",
     "SELECT names.name, d.paused_at, d.breaker_since, d.retry_at, d.paused_by, d.paused_reason, d.breaker, d.openings::int8, "
-    "coalesce(p.n, 0), p.oldest, coalesce(s.held, 0), coalesce(s.dead, 0), coalesce(r.tried, 0), coalesce(r.passed, 0) FROM "
+    "coalesce(p.n, 0), least((SELECT coalesce(n.next_attempt_at, n.created_at) FROM recibo.notifications n WHERE n.destination = "
+    "names.name AND n.status = 'pending' ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT 1), "
+    "(SELECT n.created_at FROM recibo.notifications n WHERE n.destination = names.name AND n.status = 'pending' "
+    "AND n.next_attempt_at IS NOT NULL ORDER BY n.created_at LIMIT 1)), coalesce(s.held, 0), coalesce(s.dead, 0), "
+    "coalesce(r.tried, 0), coalesce(r.passed, 0) FROM "
     "(SELECT unnest($1) AS name UNION SELECT x.name FROM recibo.destinations x) names "
     "LEFT JOIN recibo.destinations d ON d.name = names.name "
-    "LEFT JOIN (SELECT n.destination, count(*) AS n, min(n.created_at) AS oldest FROM recibo.notifications n "
+    "LEFT JOIN (SELECT n.destination, count(*) AS n FROM recibo.notifications n "
     "WHERE n.status = 'pending' GROUP BY 1) p ON p.destination = names.name "
     "LEFT JOIN (SELECT n.destination, count(*) FILTER (WHERE n.status = 'held') AS held, count(*) FILTER (WHERE n.status = "
     "'dead') "
@@ -139,6 +194,16 @@ const statement select_destinations{
     "FROM recibo.notification_attempts a WHERE a.at > now() - interval '5 minutes' GROUP BY 1) r ON r.destination = names.name "
     "ORDER BY names.name",
     {oid::text_array}};
+
+// A second statement here too.
+const statement wake_behind_discarded{
+    "wake_behind_discarded",
+    "UPDATE recibo.notifications n SET next_attempt_at = now(), behind = false FROM recibo.notifications d CROSS JOIN LATERAL ("
+    "SELECT x.operation, x.sequence, x.destination FROM recibo.notifications x WHERE x.operation = d.operation "
+    "AND x.destination = d.destination AND x.sequence > d.sequence AND x.status = 'pending' AND x.behind "
+    "ORDER BY x.sequence OFFSET 0 FOR UPDATE) w WHERE d.id = $1 AND d.status = 'discarded' AND n.operation = w.operation "
+    "AND n.sequence = w.sequence AND n.destination = w.destination",
+    {oid::uuid}};
 
 parameters with_filter(const outbox_filter& f) {
   parameters with;
@@ -166,14 +231,6 @@ outbox_view read_outbox_view(const rows& from, int row) {
   return v;
 }
 
-const statement& outbox_list_statement(const std::optional<std::string>& status) {
-  if (!status) return list_any_status;
-  if (*status == "pending") return list_pending;
-  if (*status == "dead") return list_dead;
-  if (*status == "held") return list_held;
-  return *status == "delivered" ? list_delivered : list_discarded;
-}
-
 // The count in the first statement's one row.
 awaitable<result<std::int64_t>> run_counted(postgres::pool& pool, pipeline work, deadline until) {
   auto running = run_again(pool, work, until);
@@ -184,16 +241,39 @@ awaitable<result<std::int64_t>> run_counted(postgres::pool& pool, pipeline work,
 
 }  // namespace
 
-awaitable<result<std::vector<outbox_view>>> list_notifications(postgres::pool& pool, outbox_query what, deadline until) {
-  auto with = with_filter(what.filter);
-  notification_id last;
-  last.bytes.fill(0xff);
-  with.uuid(what.after.value_or(last)).int8(what.limit);
-  auto found = co_await pool.query(outbox_list_statement(what.filter.status), std::move(with), until);
-  if (!found) co_return found.error();
-  std::vector<outbox_view> out;
-  for (int i = 0; i < found->size(); ++i) out.push_back(read_outbox_view(*found, i));
-  co_return out;
+awaitable<result<outbox_page>> list_notifications(postgres::pool& pool, outbox_query what, deadline until) {
+  auto from = what.after;
+  auto origin = origin_of(what.filter);
+  const auto give_up = std::min(until, std::chrono::steady_clock::now() + search_time);
+  const auto wanted = static_cast<std::size_t>(what.limit);
+  outbox_page page;
+  for (std::size_t step = 0;; ++step) {
+    const auto window = windows[std::min(step, windows.size() - 1)];
+    notification_id last;
+    last.bytes.fill(0xff);
+    auto with = with_filter(what.filter);
+    with.uuid(from.value_or(last)).int8(window).int8(static_cast<std::int64_t>(wanted + 1 - page.notifications.size()));
+    with.text(what.filter.status);
+    auto found = co_await pool.query(lists[static_cast<std::size_t>(origin)], std::move(with), until);
+    if (!found) co_return found.error();
+    if (found->int8(0, outbox_column_count + 2) >= pending_sorted_max) {
+      origin = outbox_origin::window;
+      continue;
+    }
+    for (int i = 0; i < found->size(); ++i)
+      if (!found->is_null(i, 0)) page.notifications.push_back(read_outbox_view(*found, i));
+    if (page.notifications.size() > wanted) {
+      page.notifications.resize(wanted);
+      page.next = page.notifications.back().id;
+      co_return page;
+    }
+    if (found->int8(0, outbox_column_count + 1) < window) co_return page;
+    from = found->id<notification_id>(0, outbox_column_count);
+    if (std::chrono::steady_clock::now() >= give_up) {
+      page.next = from;
+      co_return page;
+    }
+  }
 }
 
 awaitable<result<std::optional<outbox_details>>> find_notification(postgres::pool& pool, notification_id id, deadline until) {
@@ -265,11 +345,12 @@ awaitable<result<bool>> replay_notification(postgres::pool& pool, notification_i
 }
 
 awaitable<result<bool>> discard_notification(postgres::pool& pool, notification_id id, outbox_action why, deadline until) {
-  parameters with, behind;
+  parameters with, behind, waits;
   with.uuid(id).uuid(why.id).text(why.actor).text(why.reason);
   behind.uuid(id);
+  waits.uuid(id);
   pipeline work;
-  work.add(discard_one, std::move(with)).add(free_behind, std::move(behind));
+  work.add(discard_one, std::move(with)).add(free_behind, std::move(behind)).add(wake_behind_discarded, std::move(waits));
   append_ring(work);
   auto running = run_counted(pool, std::move(work), until);
   const auto moved = co_await std::move(running);

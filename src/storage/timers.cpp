@@ -99,9 +99,9 @@ const statement repair_timers{
     "LEFT JOIN recibo.registrations r ON r.operation = s.id "
     "LEFT JOIN recibo.corrections c ON c.operation = s.id AND c.sequence = s.corrected WHERE "
     "(CASE WHEN own.state IS NULL THEN t.after_s ELSE own.after_s END IS NOT NULL "
-    "AND NOT EXISTS (SELECT FROM recibo.timers x WHERE x.operation = s.id AND x.kind = 'limit')) OR "
+    "AND NOT EXISTS (SELECT FROM recibo.timers x WHERE x.operation = s.id AND x.kind = 'limit' OFFSET 0)) OR "
     "(CASE WHEN c.operation IS NULL THEN r.deadline ELSE c.deadline END IS NOT NULL "
-    "AND NOT EXISTS (SELECT FROM recibo.timers x WHERE x.operation = s.id AND x.kind = 'deadline'))), "
+    "AND NOT EXISTS (SELECT FROM recibo.timers x WHERE x.operation = s.id AND x.kind = 'deadline' OFFSET 0))), "
     "held AS MATERIALIZED (SELECT o.id, o.state, o.state_at, o.provider, o.workflow, o.version, o.corrected "
     // Rows beside it are of an older view than its lock: what was corrected in between is looked at by the next pass.
     "FROM recibo.operations o JOIN seen s ON s.id = o.id WHERE o.id IN (SELECT id FROM lacking) "

@@ -20,6 +20,9 @@ using deadline = std::chrono::steady_clock::time_point;
 struct session_options {
   // Below the deadlines of the callers, so that the server gives up first and says so. Zero: none (migrations).
   std::chrono::milliseconds statement_timeout{4'000};
+  // Tables are read by their indexes and joined row by row, so that a plan made while they were tiny serves any size. Not for
+  // who reads them whole.
+  bool by_index = true;
 };
 
 // One session. Not thread-safe: belongs to the thread of its executor. One run at a time.

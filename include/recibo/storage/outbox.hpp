@@ -58,6 +58,9 @@ struct claim_query {
   // The breaker is not closed: take the probe, and claim with it what may be sent. Exactly one replica has it, for `lease`;
   // nobody has where there is nothing to send.
   bool probe = false;
+  // Of so many that are due first, those that wait behind an attempt that is put off are put off with it. 0: this is not looked
+  // for.
+  int put_behind = 0;
 };
 // One claim in hand.
 struct held_claim {
@@ -95,6 +98,8 @@ struct claims {
   std::vector<claimed_notification> all;
   // The probe was taken, and stands until then unless it is given back; nullopt: it was not asked for, or not to be had.
   std::optional<sys_micros> probe_until;
+  // How many were put off with one before them.
+  std::int64_t put_behind = 0;
 };
 // Records what came back and claims what is due, in one transaction and one round trip: the next of an operation is claimed
 // with the outcome of the one before it. Claimed is the first of each operation that is due and that nobody holds, oldest first.
@@ -104,9 +109,18 @@ boost::asio::awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std
                                                        std::vector<attempt_outcome> done, std::optional<claim_query> next,
                                                        postgres::deadline until);
 
-// Held notifications that nothing stands before any more become pending. `hold`: dead ones stand before them.
-boost::asio::awaitable<result<void>> release_held(postgres::pool& pool, std::string destination, bool hold,
-                                                  postgres::deadline until);
+// Held notifications that nothing stands before any more become pending. `hold`: dead ones stand before them. One step of a pass
+// over those that are held or dead: up to `limit` of them behind a place.
+struct held_place {
+  operation_id operation{};
+  std::int32_t sequence = 0;
+};
+struct held_step {
+  std::int64_t freed = 0;
+  std::optional<held_place> next;  // nullopt: the pass is over
+};
+boost::asio::awaitable<result<held_step>> release_held(postgres::pool& pool, std::string destination, bool hold, held_place after,
+                                                       int limit, postgres::deadline until);
 
 // Operations by their IDs, in any order, without their items, their result, and whether they have been notified.
 boost::asio::awaitable<result<std::vector<operation_view>>> find_operations(postgres::pool& pool,

@@ -102,8 +102,11 @@ struct review_action_view {
 // Oldest first, at most 1000.
 boost::asio::awaitable<result<std::vector<review_action_view>>> list_review_actions(postgres::pool& pool, review_id id,
                                                                                     postgres::deadline until);
-boost::asio::awaitable<result<std::vector<review_view>>> list_reviews(postgres::pool& pool, review_query what,
-                                                                      postgres::deadline until);
+struct review_page {
+  std::vector<review_view> reviews;  // newest first
+  std::optional<review_id> next;     // as operation_page::next
+};
+boost::asio::awaitable<result<review_page>> list_reviews(postgres::pool& pool, review_query what, postgres::deadline until);
 
 struct failed_view {
   failed_callback_id id;
@@ -125,8 +128,12 @@ struct failed_query {
   std::optional<failed_callback_id> after;
   int limit = 50;
 };
-boost::asio::awaitable<result<std::vector<failed_view>>> list_failed_callbacks(postgres::pool& pool, failed_query what,
-                                                                               postgres::deadline until);
+struct failed_page {
+  std::vector<failed_view> failed;         // newest first
+  std::optional<failed_callback_id> next;  // as operation_page::next
+};
+boost::asio::awaitable<result<failed_page>> list_failed_callbacks(postgres::pool& pool, failed_query what,
+                                                                  postgres::deadline until);
 
 // One audit row with the rows that it is about.
 struct fact_view {

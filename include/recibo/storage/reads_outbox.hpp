@@ -58,9 +58,13 @@ struct outbox_query {
   int limit = 50;
 };
 
-// Newest first. Errors of the pool.
-boost::asio::awaitable<result<std::vector<outbox_view>>> list_notifications(postgres::pool& pool, outbox_query what,
-                                                                            postgres::deadline until);
+struct outbox_page {
+  std::vector<outbox_view> notifications;
+  // Where the next page begins; it may be there although this one is not full: the search was cut off.
+  std::optional<notification_id> next;
+};
+// Newest first. Filters that no index serves are looked for in windows, for a bounded time. Errors of the pool.
+boost::asio::awaitable<result<outbox_page>> list_notifications(postgres::pool& pool, outbox_query what, postgres::deadline until);
 // nullopt: no such notification.
 boost::asio::awaitable<result<std::optional<outbox_details>>> find_notification(postgres::pool& pool, notification_id id,
                                                                                 postgres::deadline until);
