@@ -13,7 +13,7 @@ using boost::asio::awaitable;
 // How many one request replays; the answer says how many are left.
 constexpr int replay_most = 10'000;
 
-schema outbox_reason() { return about(text(2000, text_rule::prose), "Why; on record."); }
+schema outbox_reason() { return about(words(2000, text_rule::prose), "Why; on record."); }
 
 void write_notification(json_writer& out, const storage::outbox_view& v, const config::settings& settings) {
   const auto id = to_string(v.id);
