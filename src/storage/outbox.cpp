@@ -1,7 +1,7 @@
 #include "recibo/storage/outbox.hpp"
 
 #include "again.hpp"
-#include "reads_operation.hpp"
+#include "by_index.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
 #include <algorithm>
@@ -51,14 +51,6 @@ const statement claim{
     "AND s.sequence <= mine.sequence AND s.item_id IS NULL ORDER BY s.sequence DESC LIMIT 1) last ON true ORDER BY mine.id",
     {oid::text, oid::timestamptz, oid::int8, oid::int8, oid::uuid, oid::boolean, oid::boolean}};
 
-// A plan that is made once serves any size of the tables (the recorder's sessions have the same reason): rows by their keys, and
-// what is due in the order of its index, so that a claim reads what it takes and not the whole backlog.
-const statement by_index{
-    "plan_by_index",
-    "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', "
-    "'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
-    {}};
-
 const statement extend{
     "extend_leases",
     "UPDATE recibo.notifications n SET lease_until = now() + $2 * interval '1 millisecond' FROM unnest($4, $5, $6) AS "
@@ -99,11 +91,6 @@ const statement release{
     "AND e.sequence < x.sequence AND e.status = 'dead')) ORDER BY x.operation, x.sequence FOR UPDATE SKIP LOCKED) free "
     "WHERE n.operation = free.operation AND n.sequence = free.sequence AND n.destination = $1 AND n.status = 'held'",
     {oid::text, oid::boolean}};
-
-const statement select_outbox_operations{
-    "find_operations",
-    "SELECT " + operation_columns_then + " FROM " + operation_source + "WHERE o.id = ANY($1)",
-    {oid::uuid_array}};
 
 const statement select_destination{
     "read_destination",
@@ -363,22 +350,6 @@ awaitable<result<void>> release_held(postgres::pool& pool, std::string destinati
   parameters with;
   with.text(destination).boolean(hold);
   return run_quietly(pool, release, std::move(with), until);
-}
-
-awaitable<result<std::vector<operation_view>>> find_operations(postgres::pool& pool, const std::vector<operation_id>& ids,
-                                                               deadline until) {
-  binary_array wanted(oid::uuid);
-  for (const auto& id : ids) wanted.add(id.binary());
-  parameters with;
-  with.array(std::move(wanted));
-  pipeline work;
-  work.add(by_index).add(select_outbox_operations, std::move(with));
-  const auto ran = co_await pool.run(work, until);
-  if (!ran.ok()) co_return postgres::to_error(ran);
-  const auto& found = ran.answers.back();
-  std::vector<operation_view> out;
-  for (int i = 0; i < found.size(); ++i) out.push_back(read_operation_view(found, i));
-  co_return out;
 }
 
 awaitable<result<destination_row>> read_destination(postgres::pool& pool, std::string name, deadline until) {

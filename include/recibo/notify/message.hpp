@@ -3,6 +3,7 @@
 
 #include "recibo/evidence/case_view.hpp"
 #include "recibo/http/message.hpp"
+#include "recibo/storage/operations_then.hpp"
 #include "recibo/storage/outbox.hpp"
 #include "recibo/verify/keyring.hpp"
 
@@ -11,12 +12,13 @@
 
 namespace recibo::notify {
 
-// Puts an operation back to where it stood when the fact was recorded: state, version, result and their time. What has no
-// history of its own (references, deadline) stays as it is now.
-void put_back(storage::operation_view& o, const storage::claimed_notification& to, const transition::workflow& table);
+// An operation as it stood when the fact was recorded: `found` of that fact, and what the claim says of its state, version and
+// result. `table`: the version of its workflow that it had then.
+storage::operation_view put_back(storage::operation_then found, const storage::claimed_notification& to,
+                                 const transition::workflow& table);
 
 // {"id", "type", "timestamp", "data": {the operation as GET shows it to a client, without its items, "event", "from", "to"}}.
-// `timestamp` is when the fact was recorded; the same for all attempts. `o` as put_back() left it.
+// `timestamp` is when the fact was recorded; the same for all attempts. `o` as put_back() made it.
 std::string body_of(const storage::claimed_notification& n, const storage::operation_view& o, const evidence::judged_by& by);
 
 // The same of a provider that has gone silent or speaks again: "data" is {"provider", "reason", "silent_since",

@@ -108,11 +108,6 @@ boost::asio::awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std
 boost::asio::awaitable<result<void>> release_held(postgres::pool& pool, std::string destination, bool hold,
                                                   postgres::deadline until);
 
-// Operations by their IDs, in any order, without their items, their result, and whether they have been notified.
-boost::asio::awaitable<result<std::vector<operation_view>>> find_operations(postgres::pool& pool,
-                                                                            const std::vector<operation_id>& ids,
-                                                                            postgres::deadline until);
-
 // What all replicas hold of a destination.
 struct destination_row {
   std::string name;
