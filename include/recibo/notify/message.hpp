@@ -37,9 +37,10 @@ result<http::header_list> headers_of(const storage::claimed_notification& n, std
 // has no request) is "-".
 std::string subject_of(std::string_view pattern, std::string_view type, std::string_view provider, std::string_view request_id);
 
-// At most 200 characters of an answer, for people: what is not printable ASCII becomes a blank, and what may be a secret or a
-// card number, or follows a word for one, becomes "(hidden)". An answer may repeat what it was sent, or say more than it should
-// (R29).
+// At most 200 characters of an answer, for people: what is not printable ASCII becomes a blank, and what may be a secret, a card
+// number, an account or an e-mail address, or follows a word for a secret, becomes "(hidden)". Of a JSON document only what
+// problems say of themselves is told: type, title, status, code, error, message; of a page its title. An answer may repeat what
+// it was sent, or say more than it should (R29).
 std::string excerpt_of(std::string_view answer);
 
 }  // namespace recibo::notify
