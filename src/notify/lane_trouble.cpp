@@ -66,6 +66,7 @@ awaitable<bool> lane::heed_breaker(time_point now) {
       moved = co_await storage::open_breaker(parts_.pool, name_, wait, until);
     }
     if (!moved) co_return false;
+    row_.breaker = passed ? "closed" : "open";
     if (passed) log::info("a breaker closed", {{"destination", name_}});
     probed_.reset();
     probe_until_.reset();
@@ -83,14 +84,17 @@ awaitable<bool> lane::heed_breaker(time_point now) {
     const auto opened = co_await storage::open_breaker(parts_.pool, name_, wait, until);
     if (!opened) co_return false;
     recent_.clear();
+    row_.breaker = "open";
     log::warn("a breaker opened", {{"destination", name_}});
     looked_ = {};
-  } else if (row_.breaker == "closed" && asked.count() > 0) {
-    const auto opened = co_await storage::open_breaker(parts_.pool, name_, asked, until);
-    if (!opened) co_return false;
-    log::info("a destination asked to be left alone", {{"destination", name_}, {"wait_ms", asked.count()}});
-    looked_ = {};
   }
+  // While a probe is out nothing else is sent; what becomes of it comes first.
+  if (asked.count() <= 0 || row_.breaker == "half_open") co_return true;
+  const auto left = co_await storage::leave_alone(parts_.pool, name_, asked, until);
+  if (!left) co_return false;
+  looked_ = {};
+  if (!*left) co_return true;
+  log::info("a destination asked to be left alone", {{"destination", name_}, {"wait_ms", asked.count()}});
   asked_until_ = {};
   co_return true;
 }

@@ -107,6 +107,14 @@ const statement open{"open_breaker",
                      "retry_at = excluded.retry_at, openings = d.openings + 1 WHERE d.breaker <> 'open'",
                      {oid::text, oid::int8}};
 
+const statement put_off{
+    "leave_destination_alone",
+    "INSERT INTO recibo.destinations AS d (name, breaker, breaker_since, retry_at, openings) "
+    "VALUES ($1, 'open', now(), now() + $2 * interval '1 millisecond', 1) "
+    "ON CONFLICT (name) DO UPDATE SET breaker = 'open', breaker_since = coalesce(d.breaker_since, now()), "
+    "retry_at = greatest(d.retry_at, excluded.retry_at), openings = greatest(d.openings, 1) WHERE d.breaker <> 'half_open'",
+    {oid::text, oid::int8}};
+
 const statement probe{
     "take_probe",
     "UPDATE recibo.destinations SET breaker = 'half_open', retry_at = now() + $2 * interval '1 millisecond' "
@@ -376,6 +384,12 @@ awaitable<result<void>> open_breaker(postgres::pool& pool, std::string name, std
   parameters with;
   with.text(name).int8(wait.count());
   return run_quietly(pool, open, std::move(with), until);
+}
+
+awaitable<result<bool>> leave_alone(postgres::pool& pool, std::string name, std::chrono::milliseconds wait, deadline until) {
+  parameters with;
+  with.text(name).int8(wait.count());
+  return run_and_tell(pool, put_off, std::move(with), until);
 }
 
 awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, sys_micros taken, deadline until) {

@@ -125,6 +125,10 @@ boost::asio::awaitable<result<destination_row>> read_destination(postgres::pool&
 // Opens a breaker that is closed or whose probe failed, for `wait`.
 boost::asio::awaitable<result<void>> open_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds wait,
                                                   postgres::deadline until);
+// It asked for that: nothing is sent for `wait` from now on, or for as long as was decided already where that is longer. False: a
+// probe is out, whose outcome comes first.
+boost::asio::awaitable<result<bool>> leave_alone(postgres::pool& pool, std::string name, std::chrono::milliseconds wait,
+                                                 postgres::deadline until);
 // Nothing was sent with it: whoever has something to send may take it, at once. `taken` as claims::probe_until said.
 boost::asio::awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, sys_micros taken,
                                                      postgres::deadline until);
