@@ -51,8 +51,11 @@ class upkeep {
   boost::asio::awaitable<bool> repair();
   boost::asio::awaitable<bool> measure();
   boost::asio::awaitable<void> measure_timers();
+  boost::asio::awaitable<void> look_for_strays(std::shared_ptr<const config::settings> settings);
 
   parts parts_;
+  // Destinations whose oldest notification is a gauge; and those that nobody sends to although something waits.
+  std::set<std::string> outboxes_, strays_;
   bool schema_fits_ = false;
   std::chrono::steady_clock::time_point partitions_checked_{};
   async::worker looking_, rematching_, sweeping_, reviewing_, clocking_, reminding_, repairing_, measuring_;
