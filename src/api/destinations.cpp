@@ -113,7 +113,7 @@ void add_destinations(endpoint_table& to) {
   one.path = "/v1/destinations/{name}/pause";
   one.id = "pauseDestination";
   one.summary = "Sends nothing more to it; what is due waits.";
-  one.body = closed_object({required("reason", about(text(2000, text_rule::prose), "Why; shown while it lasts."))});
+  one.body = closed_object({required("reason", about(words(2000, text_rule::prose), "Why; shown while it lasts."))});
   one.run = pause_one;
   to.endpoints.push_back(one);
 

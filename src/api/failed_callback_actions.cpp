@@ -127,7 +127,7 @@ awaitable<http::response> discard_one(inside& in, call& of) {
 }
 
 member dry_run_member() { return optional("dry_run", about(boolean(), "Says what would happen; nothing of it stays.")); }
-member reason_member() { return required("reason", about(text(2000, text_rule::prose), "Why; on record.")); }
+member reason_member() { return required("reason", about(words(2000, text_rule::prose), "Why; on record.")); }
 
 endpoint action(std::string path, std::string id, std::string summary, handler run) {
   endpoint e;

@@ -3,6 +3,9 @@
 
 #include "recibo/storage/reads_outbox.hpp"
 
+#include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace recibo::api {
@@ -13,7 +16,7 @@ using boost::asio::awaitable;
 // How many one request replays; the answer says how many are left.
 constexpr int replay_most = 10'000;
 
-schema outbox_reason() { return about(text(2000, text_rule::prose), "Why; on record."); }
+schema outbox_reason() { return about(words(2000, text_rule::prose), "Why; on record."); }
 
 void write_notification(json_writer& out, const storage::outbox_view& v, const config::settings& settings) {
   const auto id = to_string(v.id);
@@ -126,8 +129,17 @@ awaitable<http::response> act_on_notification(inside& in, call& of, Act act, std
   co_return answer_json(200, std::move(out));
 }
 
+// One for a destination that is not configured would be pending for ever: nobody sends it.
 awaitable<http::response> replay_one_notification(inside& in, call& of) {
-  return act_on_notification(in, of, storage::replay_notification, "Only a dead notification can be replayed.");
+  if (const auto id = parse_id<notification_id>(of.path[0])) {
+    const auto found = co_await storage::find_notification(in.with.pool, *id, of.until);
+    if (!found) co_return refuse(of, found.error());
+    if (*found && !of.settings->destinations.contains((*found)->notification.destination))
+      co_return refuse(of, 409, "destination_not_configured",
+                       "The configuration does not name its destination any more: nobody would send it.");
+  }
+  auto acting = act_on_notification(in, of, storage::replay_notification, "Only a dead notification can be replayed.");
+  co_return co_await std::move(acting);
 }
 
 awaitable<http::response> discard_one_notification(inside& in, call& of) {
@@ -135,7 +147,7 @@ awaitable<http::response> discard_one_notification(inside& in, call& of) {
                              "It is delivered, discarded, or being sent right now, and cannot be discarded.");
 }
 
-// Counts first: what a filter would replay is known before it does.
+// Counts first: what a filter would replay is known before it does. What nobody would send stays dead, and is counted apart.
 awaitable<http::response> replay_many_notifications(inside& in, call& of) {
   const json_value* given = present(of.body, "filter");
   storage::outbox_filter which;
@@ -153,20 +165,33 @@ awaitable<http::response> replay_many_notifications(inside& in, call& of) {
   }
   const auto* wish = present(of.body, "dry_run");
   const bool dry = wish != nullptr && wish->boolean;
-  const auto count = co_await storage::count_dead(in.with.pool, which, of.until);
-  if (!count) co_return refuse(of, count.error());
-  auto why = outbox_action_of(of);
+  const auto groups = co_await storage::group_dead(in.with.pool, which, of.until);
+  if (!groups) co_return refuse(of, groups.error());
+  std::int64_t matched = 0, unconfigured = 0, replayed = 0;
+  std::set<std::string> names;
+  for (const auto& group : *groups) {
+    matched += group.count;
+    if (of.settings->destinations.contains(group.destination)) {
+      names.insert(group.destination);
+    } else {
+      unconfigured += group.count;
+    }
+  }
+  const auto why = outbox_action_of(of);
   const auto action = to_string(why.id);
-  std::int64_t replayed = 0;
-  if (!dry && *count > 0) {
-    const auto moved = co_await storage::replay_dead(in.with.pool, std::move(which), std::move(why), replay_most, of.until);
+  for (const auto& name : names) {
+    if (dry || replayed >= replay_most) break;
+    which.destination = name;
+    const auto most = replay_most - static_cast<int>(replayed);
+    const auto moved = co_await storage::replay_dead(in.with.pool, which, why, most, of.until);
     if (!moved) co_return refuse(of, moved.error());
-    replayed = *moved;
+    replayed += *moved;
   }
   json_writer out;
   out.begin_object().text_or_null("replay_id", dry || replayed == 0 ? std::string_view() : std::string_view(action));
-  out.flag("dry_run", dry).number("matched", *count).number("replayed", replayed);
-  out.number("left", std::max<std::int64_t>(0, *count - replayed)).end_object();
+  out.flag("dry_run", dry).number("matched", matched).number("replayed", replayed);
+  out.number("left", std::max<std::int64_t>(0, matched - replayed - unconfigured)).number("unconfigured", unconfigured);
+  out.end_object();
   co_return answer_json(200, std::move(out));
 }
 
@@ -286,6 +311,7 @@ void add_notifications(endpoint_table& to) {
       required("matched", integer()),
       required("replayed", integer()),
       required("left", about(integer(), "At most 10,000 are replayed by one request.")),
+      required("unconfigured", about(integer(), "They stay dead: the configuration does not name their destinations any more.")),
   });
   to.endpoints.push_back(notification_action("/v1/notifications/replay", "replayNotifications",
                                              "Sends dead notifications again, those that a filter names.", many,

@@ -109,7 +109,7 @@ void add_review_actions(endpoint_table& to) {
   auto take = action("/v1/reviews/{id}/assign", "assignReview", "Says who takes an exception; on record.",
                      "The review; nothing is recorded where it is assigned so already.", assign);
   take.body = closed_object({
-      required("assignee", about(text(255), "Who takes it.")),
+      required("assignee", about(words(255), "Who takes it.")),
       optional("reason", about(text(2000, text_rule::prose), "Why; on record.")),
   });
   to.endpoints.push_back(std::move(take));
@@ -118,8 +118,8 @@ void add_review_actions(endpoint_table& to) {
                       "Decides an exception, for good; where an event is given, it moves the operation in the same transaction.",
                       "The review; the same said again by the same is answered so too, and changes nothing.", resolve);
   close.body = closed_object({
-      required("resolution", about(text(255), "What was decided, in a word or a line.")),
-      required("reason", about(text(2000, text_rule::prose), "Why; on record.")),
+      required("resolution", about(words(255), "What was decided, in a word or a line.")),
+      required("reason", about(words(2000, text_rule::prose), "Why; on record.")),
       optional("event", about(text(63), "One of allowed_events; raised as an operator.")),
       optional("evidence", about(any(), "Of the event: an object, or a text; some events need it.")),
   });

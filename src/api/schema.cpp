@@ -35,6 +35,19 @@ bool holds_control(std::string_view text, bool breaks_allowed) noexcept {
   });
 }
 
+// As a pattern's \s has it (ECMA-262, WhiteSpace and LineTerminator).
+bool is_blank_text(std::string_view text) noexcept {
+  constexpr std::u32string_view blanks = U" \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff";
+  while (!text.empty()) {
+    char32_t c = 0;
+    const auto size = utf8_character(text, c);
+    const bool blank = (c >= 0x09 && c <= 0x0d) || (c >= 0x2000 && c <= 0x200a) || blanks.find(c) != blanks.npos;
+    if (size == 0 || !blank) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
 result<void> check_rule(text_rule rule, std::string_view value, std::string_view where) {
   const auto in_place = [&](const auto& checked) -> result<void> {
     if (!checked) return malformed(where, checked.error().detail);
@@ -74,6 +87,7 @@ result<void> check_text(const schema& by, std::string_view value, std::string_vi
     if (by.least && size < *by.least) return malformed(where, "is empty");
     if (by.most && size > *by.most) return malformed(where, "has at most " + std::to_string(*by.most) + " bytes");
   }
+  if (by.says_something && is_blank_text(value)) return malformed(where, "says nothing");
   if (!by.words.empty() && std::find(by.words.begin(), by.words.end(), value) == by.words.end()) {
     return malformed(where, "is one of " + list_of(by.words));
   }

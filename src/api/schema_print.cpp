@@ -6,6 +6,9 @@
 namespace recibo::api {
 namespace {
 
+// What words() want beside the pattern of their rule; what is blank to a pattern is blank to is_blank_text() of schema.cpp.
+constexpr const char* says_something_pattern = R"(\S)";
+
 // The pattern that says the same as the rule, as far as a pattern can; nullptr: none.
 const char* pattern_of(text_rule rule) noexcept {
   switch (rule) {
@@ -48,6 +51,8 @@ void write_text(json_writer& out, const schema& what) {
   if (what.least) out.number("minLength", *what.least);
   if (what.most) out.number("maxLength", *what.most);
   if (const auto* pattern = pattern_of(what.rule); pattern != nullptr && what.words.empty()) out.text("pattern", pattern);
+  if (what.says_something)
+    out.key("allOf").begin_array().begin_object().text("pattern", says_something_pattern).end_object().end_array();
 }
 
 void write_object(json_writer& out, const schema& what) {
@@ -91,6 +96,12 @@ schema text(text_rule rule) {
   auto s = make(schema::form::text);
   s.rule = rule;
   if (rule == text_rule::alias) s.most = 255;
+  return s;
+}
+
+schema words(std::int64_t most, text_rule rule) {
+  auto s = text(most, rule);
+  s.says_something = true;
   return s;
 }
 

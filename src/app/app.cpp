@@ -25,6 +25,7 @@
 #include "recibo/receive/keys.hpp"
 #include "recibo/reconcile/status_checks.hpp"
 #include "recibo/record/recorder.hpp"
+#include "recibo/storage/strays.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/io_context.hpp>
@@ -47,6 +48,8 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds drain_grace{25};
 // How long a drain waits for destinations; what they have not answered by then is sent again by whoever comes next.
 constexpr std::chrono::seconds dispatch_limit{2};
+// A reload is answered without it where the database takes longer.
+constexpr std::chrono::seconds strays_limit{5};
 constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
 
 observe::metric_labels labels_of(const config::settings& s) {
@@ -61,7 +64,7 @@ observe::metric_labels labels_of(const config::settings& s) {
       for (const auto& secret : s.callback_urls.keys.secrets) one.secrets.push_back(receive::recorded_name(secret.name));
     out.providers.push_back(std::move(one));
   }
-  out.queues = {"parked", "review", "failed", "timers", "overdue"};
+  out.queues = {"parked", "review", "failed", "timers", "overdue", "stranded"};
   for (const auto& state : limited_states(s)) out.queues.push_back("operations:" + state);
   for (const auto& [name, of] : s.providers)
     if (of.status) out.queues.push_back("look_ups:" + name);
@@ -268,7 +271,18 @@ class replica {
     return std::make_shared<api::api_service>(std::move(d));
   }
 
-  asio::awaitable<api::reloaded> reload(std::string actor) { co_return reloader_.reload(actor); }
+  // What nobody sends any more is said with it.
+  asio::awaitable<api::reloaded> reload(std::string actor) {
+    auto out = reloader_.reload(actor);
+    if (!out.taken) co_return out;
+    std::vector<std::string> configured;
+    for (const auto& [name, to] : settings_->get()->destinations) configured.push_back(name);
+    const auto strays = co_await storage::find_strays(pool_, std::move(configured), steady_clock::now() + strays_limit);
+    if (!strays) co_return out;
+    for (const auto& one : *strays)
+      if (one.waiting > 0) out.warnings.push_back({"destinations", 0, 0, storage::told(one), config::severity::warning});
+    co_return out;
+  }
 
   asio::awaitable<bool> look_at_secrets() {
     reloader_.look_at_secrets();

@@ -9,6 +9,7 @@
 #include "recibo/process/sweep.hpp"
 #include "recibo/storage/activity.hpp"
 #include "recibo/storage/look_ups.hpp"
+#include "recibo/storage/strays.hpp"
 
 #include <algorithm>
 
@@ -234,6 +235,21 @@ boost::asio::awaitable<void> upkeep::measure_timers() {
     }
 }
 
+// Told once, by whoever starts or loads a configuration without it.
+boost::asio::awaitable<void> upkeep::look_for_strays(std::shared_ptr<const config::settings> settings) {
+  std::vector<std::string> configured;
+  for (const auto& [name, to] : settings->destinations) configured.push_back(name);
+  const auto found = co_await storage::find_strays(parts_.pool, std::move(configured), steady_clock::now() + measure_limit);
+  if (!found) co_return;
+  std::set<std::string> strays;
+  for (const auto& one : *found) {
+    if (one.waiting == 0) continue;
+    strays.insert(one.name);
+    if (!strays_.contains(one.name)) log::warn(storage::told(one), {{"destination", one.name}, {"count", one.waiting}});
+  }
+  strays_ = std::move(strays);
+}
+
 boost::asio::awaitable<bool> upkeep::measure() {
   if (!schema_fits_) co_return false;
   auto asking = parts_.pool.query(ages, {}, steady_clock::now() + measure_limit);
@@ -249,15 +265,24 @@ boost::asio::awaitable<bool> upkeep::measure() {
       const auto waits = std::find_if(asked->begin(), asked->end(), [&](const auto& one) { return one.first == of.first; });
       if (of.second.status) parts_.metrics.oldest_age("look_ups:" + of.first, waits == asked->end() ? 0.0 : waits->second);
     }
+  co_await look_for_strays(settings);
+  // Those that were configured are measured on; what this process has never known has no gauge of its own.
+  for (const auto& [name, to] : settings->destinations) outboxes_.insert(name);
+  outboxes_.insert(strays_.begin(), strays_.end());
   postgres::binary_array destinations(oid::text);
-  for (const auto& [name, to] : settings->destinations) destinations.add(name);
+  for (const auto& name : outboxes_) destinations.add(name);
   postgres::parameters to_each;
   to_each.array(std::move(destinations));
   const auto waiting = co_await parts_.pool.query(outbox_ages, std::move(to_each), steady_clock::now() + measure_limit);
+  double stranded = 0;
   if (waiting)
-    for (int i = 0; i < waiting->size(); ++i)
-      parts_.metrics.oldest_age("outbox:" + waiting->string(i, 0),
-                                waiting->is_null(i, 1) ? 0.0 : std::max(0.0, std::stod(waiting->string(i, 1))));
+    for (int i = 0; i < waiting->size(); ++i) {
+      const auto name = waiting->string(i, 0);
+      const double age = waiting->is_null(i, 1) ? 0.0 : std::max(0.0, std::stod(waiting->string(i, 1)));
+      parts_.metrics.oldest_age("outbox:" + name, age);
+      if (strays_.contains(name)) stranded = std::max(stranded, age);
+    }
+  if (waiting) parts_.metrics.oldest_age("stranded", stranded);
   postgres::parameters with;
   with.int8(countable_operations_max);
   const auto counted = co_await query_rarely(states, std::move(with), states_next_);

@@ -55,8 +55,11 @@ class upkeep {
   boost::asio::awaitable<void> measure_timers();
   boost::asio::awaitable<std::optional<postgres::rows>> query_rarely(const postgres::statement& what, postgres::parameters with,
                                                                      std::chrono::steady_clock::time_point& next);
+  boost::asio::awaitable<void> look_for_strays(std::shared_ptr<const config::settings> settings);
 
   parts parts_;
+  // Destinations whose oldest notification is a gauge; and those that nobody sends to although something waits.
+  std::set<std::string> outboxes_, strays_;
   bool schema_fits_ = false;
   process::rematch_place rematched_;
   std::chrono::steady_clock::time_point partitions_checked_{}, states_next_{}, state_ages_next_{};

@@ -9,6 +9,7 @@
 #include "recibo/config/load.hpp"
 #include "recibo/core/json_writer.hpp"
 #include "recibo/postgres/pool.hpp"
+#include "recibo/storage/strays.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -98,6 +99,13 @@ bool look_at_database(const config::settings& s, findings& to) {
   const auto began = steady_clock::now();
   const app::look seen = wait_for(context, app::look_at(pool, s, false, began + database_patience));
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(steady_clock::now() - began);
+  result<std::vector<storage::stray_destination>> strays;
+  if (seen.reached && seen.schema_fits) {
+    std::vector<std::string> configured;
+    for (const auto& [name, of] : s.destinations) configured.push_back(name);
+    context.restart();
+    strays = wait_for(context, storage::find_strays(pool, std::move(configured), began + database_patience));
+  }
   pool.close();
   if (!seen.reached) {
     const error why = seen.why_not.value_or(error(transient::database_away));
@@ -113,6 +121,9 @@ bool look_at_database(const config::settings& s, findings& to) {
          counted(seen.partitions_ahead / std::chrono::hours(24), "day") + " ahead");
   to.add("clock", std::chrono::abs(seen.clock_skew) <= seen.clock_skew_max,
          milliseconds_text(seen.clock_skew) + " from the database's; " + milliseconds_text(seen.clock_skew_max) + " are borne");
+  if (strays)
+    for (const auto& one : *strays)
+      if (one.waiting > 0) to.add("destinations", false, storage::told(one));
   return true;
 }
 

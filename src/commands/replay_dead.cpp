@@ -64,7 +64,7 @@ std::string read_dead_filters(const std::vector<std::string>& given, storage::ou
 }
 
 struct dead_report {
-  std::int64_t matched = 0, replayed = 0;
+  std::int64_t matched = 0, replayed = 0, unconfigured = 0;
   std::vector<storage::dead_group> groups;
   std::string action;
   // With --id: the status of one that is there and not dead; empty: it is dead, or there is none.
@@ -81,7 +81,7 @@ awaitable<result<void>> look_for_stops(postgres::pool& pool, const config::setti
     const auto row = co_await storage::read_destination(pool, name, steady_clock::now() + dead_step_time);
     if (!row) co_return row.error();
     if (!settings.destinations.contains(name)) {
-      out.stopped.emplace_back(name, "is not in this configuration: nobody sends to it");
+      out.stopped.emplace_back(name, "is not in this configuration: nobody sends to it, and they stay dead");
     } else if (row->paused_at) {
       out.stopped.emplace_back(name, "is paused (" + row->paused_reason + "): they wait until it is resumed");
     } else if (row->breaker != "closed") {
@@ -92,8 +92,8 @@ awaitable<result<void>> look_for_stops(postgres::pool& pool, const config::setti
 }
 
 // One by its ID. A replay of what is not dead does nothing, and says what it is instead.
-awaitable<result<void>> replay_by_id(postgres::pool& pool, notification_id id, bool dry_run, storage::outbox_action why,
-                                     dead_report& out) {
+awaitable<result<void>> replay_by_id(postgres::pool& pool, const config::settings& settings, notification_id id, bool dry_run,
+                                     storage::outbox_action why, dead_report& out) {
   const auto until = steady_clock::now() + dead_step_time;
   auto found = co_await storage::find_notification(pool, id, until);
   if (!found) co_return found.error();
@@ -105,25 +105,37 @@ awaitable<result<void>> replay_by_id(postgres::pool& pool, notification_id id, b
   }
   out.matched = 1;
   out.groups.push_back({n.destination, n.reason.value_or(""), n.reason_class.value_or(""), 1});
-  if (dry_run) co_return result<void>();
+  if (!settings.destinations.contains(n.destination)) out.unconfigured = 1;
+  if (dry_run || out.unconfigured > 0) co_return result<void>();
   const auto moved = co_await storage::replay_notification(pool, id, std::move(why), until);
   if (!moved) co_return moved.error();
   out.replayed = *moved ? 1 : 0;
   co_return result<void>();
 }
 
-awaitable<result<void>> replay_by_filter(postgres::pool& pool, storage::outbox_filter which, bool dry_run,
-                                         storage::outbox_action why, dead_report& out) {
+awaitable<result<void>> replay_by_filter(postgres::pool& pool, const config::settings& settings, storage::outbox_filter which,
+                                         bool dry_run, storage::outbox_action why, dead_report& out) {
   auto groups = co_await storage::group_dead(pool, which, steady_clock::now() + dead_step_time);
   if (!groups) co_return groups.error();
   out.groups = std::move(*groups);
-  for (const auto& group : out.groups) out.matched += group.count;
-  // Until a step finds no more: each is replayed once by one action, so that this ends.
-  for (bool more = !dry_run; more;) {
-    const auto moved = co_await storage::replay_dead(pool, which, why, dead_step_size, steady_clock::now() + dead_step_time);
-    if (!moved) co_return moved.error();
-    out.replayed += *moved;
-    more = *moved == dead_step_size;
+  std::set<std::string> names;
+  for (const auto& group : out.groups) {
+    out.matched += group.count;
+    if (settings.destinations.contains(group.destination)) {
+      names.insert(group.destination);
+    } else {
+      out.unconfigured += group.count;
+    }
+  }
+  for (const auto& name : names) {
+    which.destination = name;
+    // Until a step finds no more: each is replayed once by one action, so that this ends.
+    for (bool more = !dry_run; more;) {
+      const auto moved = co_await storage::replay_dead(pool, which, why, dead_step_size, steady_clock::now() + dead_step_time);
+      if (!moved) co_return moved.error();
+      out.replayed += *moved;
+      more = *moved == dead_step_size;
+    }
   }
   co_return result<void>();
 }
@@ -137,8 +149,8 @@ awaitable<result<dead_report>> replay_all_dead(boost::asio::io_context& context,
   why.actor = w.actor;
   why.reason = w.reason;
   out.action = to_string(why.id);
-  auto work = id ? replay_by_id(pool, *id, w.dry_run, std::move(why), out)
-                 : replay_by_filter(pool, std::move(which), w.dry_run, std::move(why), out);
+  auto work = id ? replay_by_id(pool, *settings, *id, w.dry_run, std::move(why), out)
+                 : replay_by_filter(pool, *settings, std::move(which), w.dry_run, std::move(why), out);
   const auto done = co_await std::move(work);
   result<void> looked;
   if (done) looked = co_await look_for_stops(pool, *settings, out);
@@ -168,7 +180,7 @@ int tell(context& ctx, const dead_wishes& w, const dead_report& done) {
     *ctx.out << "a dry run: nothing was changed\n";
     return exit_fine;
   }
-  const auto left = std::max<std::int64_t>(0, done.matched - done.replayed);
+  const auto left = std::max<std::int64_t>(0, done.matched - done.replayed - done.unconfigured);
   if (done.replayed > 0) *ctx.out << "replay " << done.action << '\n';
   *ctx.out << done.replayed << " are sent again, " << left << " are no longer dead\n";
   return done.replayed > 0 ? exit_fine : exit_not_so;

@@ -143,9 +143,9 @@ void draw_attention(std::string& out, const storage::operation_view& o) {
     line(out, "needs somebody",
          "item " + shown(i.item_id) + " (" + i.state + "): " + i.attention + ", " + shown(i.attention_detail));
   }
-  if (o.items_attention > told)
+  if (o.items_attention.value_or(0) > told)
     line(out, "needs somebody",
-         std::to_string(o.items_attention - told) + " more: GET " + operation_path(o.request_id) + "/items?attention=true");
+         std::to_string(*o.items_attention - told) + " more: GET " + operation_path(o.request_id) + "/items?attention=true");
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ std::string draw_case(const storage::operation_view& o, const judged_by& by, con
   if (o.amount) line(out, "amount", *o.amount + " " + o.currency.value_or(""));
   for (const auto& r : o.references) line(out, "reference", shown(r));
   for (const auto& s : o.items_by_state) line(out, "items", std::to_string(s.count) + " " + s.state);
-  if (o.items_attention > 0) draw_attention(out, o);
+  if (o.items_attention.value_or(0) > 0) draw_attention(out, o);
   if (!o.result.empty()) line(out, "result", shown(o.result));
   line(out, "last stage", last_stage(o));
 

@@ -43,6 +43,16 @@ void write_retry(json_writer& out, const storage::operation_view& o, const trans
   out.key("retry_safe").begin_object().flag("safe", advice.safe).text("why", advice.why).end_object();
 }
 
+void write_items_summary(json_writer& out, const storage::operation_view& o) {
+  std::int64_t total = 0;
+  for (const auto& s : o.items_by_state) total += s.count;
+  out.key("items_summary").begin_object().number("total", total).key("by_state").begin_object();
+  for (const auto& s : o.items_by_state) out.number(s.state, s.count);
+  out.end_object();
+  if (o.items_attention) out.number("needs_attention", *o.items_attention);
+  out.end_object();
+}
+
 std::vector<std::string_view> events_from(std::string_view state, const transition::workflow& table, audience who) {
   std::vector<std::string_view> out;
   for (const auto& move : table.moves()) {
@@ -115,11 +125,7 @@ void write_operation(json_writer& out, const storage::operation_view& o, const j
   out.raw("result", o.result.empty() ? std::string_view("null") : std::string_view(o.result));
   out.text("last_stage", last_stage(o));
 
-  std::int64_t total = 0;
-  for (const auto& s : o.items_by_state) total += s.count;
-  out.key("items_summary").begin_object().number("total", total).key("by_state").begin_object();
-  for (const auto& s : o.items_by_state) out.number(s.state, s.count);
-  out.end_object().number("needs_attention", o.items_attention).end_object();
+  if (o.items_known) write_items_summary(out, o);
   if (with_items) {
     out.key("items").begin_array();
     for (const auto& i : o.items) write_item(out, i, by.table, who);

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 // Who failed to connect is left alone for a moment, by everybody.
-constexpr milliseconds broker_connect_pause{500}, broker_ping{20'000};
+constexpr milliseconds broker_connect_pause{500}, broker_connect_least{500}, broker_ping{20'000};
 // One that has not come back by then never will.
 constexpr std::chrono::seconds broker_connect_lost{5};
 
@@ -149,7 +149,9 @@ struct identity {
 // each of that may block.
 class nats_session {
  public:
-  static std::pair<std::shared_ptr<nats_session>, natsStatus> open(const letter& to);
+  // `within`: how long it may take, where the library keeps to it.
+  static std::pair<std::shared_ptr<nats_session>, natsStatus> open(const letter& to, const ip_bytes& address,
+                                                                   milliseconds within);
   ~nats_session() {
     jsCtx_Destroy(js_);
     known_connections::all().remove(connection_);
@@ -183,7 +185,11 @@ class nats_session {
   const std::shared_ptr<refusals> refused_ = std::make_shared<refusals>();
 };
 
-std::pair<std::shared_ptr<nats_session>, natsStatus> nats_session::open(const letter& to) {
+std::pair<std::shared_ptr<nats_session>, natsStatus> nats_session::open(const letter& to, const ip_bytes& address,
+                                                                        milliseconds within) {
+  const std::string text = to_string(address);
+  const std::string url = std::string(to.tls ? "tls://" : "nats://") +
+                          (text.find(':') == std::string::npos ? text : '[' + text + ']') + ':' + std::to_string(to.port);
   const std::shared_ptr<nats_session> made(new nats_session);
   natsOptions* raw = nullptr;
   natsStatus status = natsOptions_Create(&raw);
@@ -191,9 +197,9 @@ std::pair<std::shared_ptr<nats_session>, natsStatus> nats_session::open(const le
   const auto set = [&](auto&& one) {
     if (status == NATS_OK) status = one(how.get());
   };
-  set([&](natsOptions* o) { return natsOptions_SetURL(o, to.url.c_str()); });
+  set([&](natsOptions* o) { return natsOptions_SetURL(o, url.c_str()); });
   set([](natsOptions* o) { return natsOptions_SetName(o, "recibo"); });
-  set([&](natsOptions* o) { return natsOptions_SetTimeout(o, std::min(broker_connect_most, to.timeout).count()); });
+  set([&](natsOptions* o) { return natsOptions_SetTimeout(o, within.count()); });
   set([&](natsOptions* o) { return natsOptions_SetWriteDeadline(o, to.timeout.count()); });
   set([](natsOptions* o) { return natsOptions_SetPingInterval(o, broker_ping.count()); });
   // Another address is judged by us before anybody connects to it.
@@ -259,16 +265,18 @@ void broker::stop() {
 }
 
 void broker::cut() {
-  letter way;
+  ip_bytes at{};
+  std::uint16_t port = 0;
   std::set<int> others;
   {
     const std::lock_guard held(lock_);
     if (!connecting_) return;
-    way = way_;
+    at = at_;
+    port = way_.port;
     others = others_;
   }
   // At worst it is another destination's, which makes it again.
-  for (const int fd : sockets_to(way.address, way.port))
+  for (const int fd : sockets_to(at, port))
     if (!others.contains(fd)) ::shutdown(fd, SHUT_RDWR);
 }
 
@@ -287,7 +295,8 @@ broker::attempt broker::session_for(const letter& what) {
   for (;;) {
     if (stopped_) return {nullptr, NATS_CONNECTION_CLOSED};
     const bool same = what.same_way(way_);
-    if (session_ && same && session_->usable()) return {session_, NATS_OK};
+    const bool there = std::find(what.addresses.begin(), what.addresses.end(), at_) != what.addresses.end();
+    if (session_ && same && there && session_->usable()) return {session_, NATS_OK};
     const auto now = steady_clock::now();
     if (!connecting_) {
       // One has just failed for all who wait to get there.
@@ -313,12 +322,24 @@ broker::attempt broker::connect(const letter& what, std::unique_lock<std::mutex>
   auto before = std::exchange(session_, nullptr);
   held.unlock();
   before.reset();
-  auto others = sockets_to(what.address, what.port);
   held.lock();
-  others_ = std::move(others);
-  held.unlock();
-  auto came = nats_session::open(what);
-  held.lock();
+  // One that is silent leaves time for the next.
+  const auto within = std::max<milliseconds>(
+      std::min(broker_connect_most, what.timeout) / static_cast<int>(what.addresses.size()), broker_connect_least);
+  attempt came{nullptr, NATS_NO_SERVER};
+  for (const auto& address : what.addresses) {
+    began_ = steady_clock::now();
+    at_ = address;
+    held.unlock();
+    auto others = sockets_to(address, what.port);
+    held.lock();
+    others_ = std::move(others);
+    held.unlock();
+    came = nats_session::open(what, address, within);
+    held.lock();
+    // Who answers, whatever he says, is who it is for.
+    if (came.first || stopped_ || judge_connection(came.second).reason != "connect_failed") break;
+  }
   connecting_ = false;
   failed_ = came.second;
   failed_at_ = steady_clock::now();

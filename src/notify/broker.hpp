@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace recibo::notify {
 
@@ -28,10 +29,10 @@ inline constexpr std::chrono::milliseconds broker_connect_most{3'000};
 
 // Everything that a thread needs, copied: settings may change meanwhile.
 struct letter {
-  // Where the broker is, by the address that was judged; and as whom.
-  ip_bytes address{};
+  // Where the broker is, by the addresses that were judged; and as whom.
+  std::vector<ip_bytes> addresses;
   std::uint16_t port = 0;
-  std::string url, host, user, ca;
+  std::string host, user, ca;
   bool tls = false;
   secret password, token, jwt, seed;
   // What.
@@ -41,9 +42,9 @@ struct letter {
   // Later than that nobody waits for what comes of it, and it is not sent any more.
   std::chrono::steady_clock::time_point begin_by{};
 
-  // Letters that may go over one connection.
+  // Letters that may go over one connection, if that leads to one of the addresses.
   bool same_way(const letter& o) const {
-    return url == o.url && host == o.host && user == o.user && ca == o.ca && tls == o.tls &&
+    return port == o.port && host == o.host && user == o.user && ca == o.ca && tls == o.tls &&
            password.reveal() == o.password.reveal() && token.reveal() == o.token.reveal() && jwt.reveal() == o.jwt.reveal() &&
            seed.reveal() == o.seed.reveal();
   }
@@ -73,8 +74,10 @@ class broker {
   std::mutex lock_;
   std::condition_variable changed_;
   std::shared_ptr<nats_session> session_;
-  // Of the last attempt to connect: how to, when it began, whether it is under way, and what came of it.
+  // Of the last attempt to connect: how to, to which of the addresses, when it began, whether it is under way, and what came of
+  // it.
   letter way_;
+  ip_bytes at_{};
   std::chrono::steady_clock::time_point began_{}, failed_at_{};
   bool connecting_ = false;
   // Sockets to the broker that were there before it: other destinations have some too.

@@ -70,7 +70,7 @@ class nats_carrier final : public carrier {
   awaitable<void> wait(steady_clock::time_point until) override;
 
  private:
-  awaitable<result<ip_bytes>> place(const config::destination& to);
+  awaitable<result<std::vector<ip_bytes>>> places(const config::destination& to);
 
   boost::asio::any_io_executor executor_;
   const config::snapshot& settings_;
@@ -98,8 +98,8 @@ awaitable<void> nats_carrier::wait(steady_clock::time_point until) {
   if (threads_ && threads_->live() > 0) log::warn("a broker does not let go: its connection is left behind");
 }
 
-// The first address that may be reached: the rules of all that goes out (decision 21).
-awaitable<result<ip_bytes>> nats_carrier::place(const config::destination& to) {
+// The addresses that may be reached: the rules of all that goes out (decision 21).
+awaitable<result<std::vector<ip_bytes>>> nats_carrier::places(const config::destination& to) {
   const auto settings = settings_.get();
   const std::string& host = to.parsed_url.host;
   std::vector<ip_bytes> all;
@@ -114,8 +114,8 @@ awaitable<result<ip_bytes>> nats_carrier::place(const config::destination& to) {
     if (!found) co_return error(transient::resolve_failed, "There is no address for " + host + ".");
     all = std::move(*found);
   }
-  for (const auto& one : all)
-    if (may_reach(one, to.allow_networks)) co_return one;
+  std::erase_if(all, [&](const ip_bytes& one) { return !may_reach(one, to.allow_networks); });
+  if (!all.empty()) co_return all;
   co_return error(permanent::address_refused, host + " leads to an address that may not be reached.");
 }
 
@@ -127,7 +127,7 @@ awaitable<sent> nats_carrier::send(const config::destination& to, parcel one) {
     out.unsent = true;
     co_return out;
   }
-  auto placing = place(to);
+  auto placing = places(to);
   const auto at = co_await std::move(placing);
   if (!at) {
     out.judged = judge(at.error());
@@ -139,11 +139,8 @@ awaitable<sent> nats_carrier::send(const config::destination& to, parcel one) {
   letter what;
   const auto gateway = settings->outbound.connect_to.find(to.parsed_url.host);
   const bool moved = gateway != settings->outbound.connect_to.end() && gateway->second.port != 0;
-  const std::string address = to_string(*at);
-  what.address = *at;
+  what.addresses = *at;
   what.port = moved ? gateway->second.port : to.parsed_url.port;
-  what.url = std::string(to.parsed_url.tls ? "tls://" : "nats://") +
-             (address.find(':') == std::string::npos ? address : '[' + address + ']') + ':' + std::to_string(what.port);
   what.host = to.parsed_url.host;
   what.tls = to.parsed_url.tls;
   what.ca = settings->outbound.ca;

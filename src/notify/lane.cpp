@@ -142,7 +142,8 @@ awaitable<bool> lane::look(const config::destination& to) {
     if (step) sweep_place_ = step->next;
     if (!step || step->freed == 0) stepped_ = now;
   }
-  if (row_.paused_at) co_return false;
+  // Until the database has taken what it asked for, it is kept to here.
+  if (row_.paused_at || now < asked_until_) co_return false;
   co_return row_.breaker == "closed" || (row_.retry_due && !probe_until_ && senders_ == 0 && ready_.empty());
 }
 
@@ -278,7 +279,11 @@ awaitable<void> lane::deliver(parcel one) {
   outcome.duration = std::chrono::duration_cast<milliseconds>(steady_clock::now() - began);
   outcome.reason = judged.reason;
   outcome.theirs = judged.theirs;
-  switch (judged.what) {
+  const auto ended = steady_clock::now();
+  // One that nobody is there for is its own fault; most of them are the destination's.
+  if (judged.of_address) recent_.add(false, ended);
+  const bool astray = judged.of_address && (row_.breaker != "closed" || recent_.out_of_order(ended));
+  switch (astray ? verdict::again : judged.what) {
     case verdict::delivered: outcome.what = next::delivered; break;
     case verdict::never: outcome.what = next::dead; break;
     case verdict::unauthorized:
@@ -295,9 +300,13 @@ awaitable<void> lane::deliver(parcel one) {
     }
   }
   // A refusal of this one says nothing against the destination: it answered. One that cannot be sent, by itself, says nothing at
-  // all.
-  if (!came.unsent || judged.what != verdict::never)
+  // all, and neither does one that nobody was there for.
+  if (astray) {
+    outcome.taken = false;
+  } else if (judged.what != verdict::never || (!came.unsent && !judged.of_address)) {
     outcome.taken = judged.what == verdict::delivered || judged.what == verdict::never;
+    recent_.add(*outcome.taken, ended);
+  }
   attempt.end(std::move(outcome));
 }
 
@@ -320,7 +329,6 @@ void lane::give_back_ready() {
 
 void lane::take(storage::attempt_outcome outcome) {
   const auto passed = outcome.taken;
-  if (passed) recent_.add(*passed, steady_clock::now());
   if (passed) failing_ = !*passed;
   if (!passed.value_or(false)) ahead_ = 0;
   if (probe_until_ && passed) probed_ = passed;

@@ -66,6 +66,7 @@ awaitable<bool> lane::heed_breaker(time_point now) {
       moved = co_await storage::open_breaker(parts_.pool, name_, wait, until);
     }
     if (!moved) co_return false;
+    row_.breaker = passed ? "closed" : "open";
     if (passed) log::info("a breaker closed", {{"destination", name_}});
     probed_.reset();
     probe_until_.reset();
@@ -83,26 +84,29 @@ awaitable<bool> lane::heed_breaker(time_point now) {
     const auto opened = co_await storage::open_breaker(parts_.pool, name_, wait, until);
     if (!opened) co_return false;
     recent_.clear();
+    row_.breaker = "open";
     log::warn("a breaker opened", {{"destination", name_}});
     looked_ = {};
-  } else if (row_.breaker == "closed" && asked.count() > 0) {
-    const auto opened = co_await storage::open_breaker(parts_.pool, name_, asked, until);
-    if (!opened) co_return false;
-    log::info("a destination asked to be left alone", {{"destination", name_}, {"wait_ms", asked.count()}});
-    looked_ = {};
   }
+  // While a probe is out nothing else is sent; what becomes of it comes first.
+  if (asked.count() <= 0 || row_.breaker == "half_open") co_return true;
+  const auto left = co_await storage::leave_alone(parts_.pool, name_, asked, until);
+  if (!left) co_return false;
+  looked_ = {};
+  if (!*left) co_return true;
+  log::info("a destination asked to be left alone", {{"destination", name_}, {"wait_ms", asked.count()}});
   asked_until_ = {};
   co_return true;
 }
 
 // Reads the operations of all at once. What cannot be packed goes back.
 awaitable<void> lane::pack(settings_ptr settings, std::vector<storage::claimed_notification> claimed) {
-  std::vector<operation_id> ids;
+  std::vector<storage::fact_name> facts;
   for (const auto& one : claimed)
-    if (!one.of_provider) ids.push_back(one.operation);
+    if (!one.of_provider) facts.push_back({one.operation, one.sequence});
   const auto until = steady_clock::now() + trouble_limit;
-  result<std::vector<storage::operation_view>> operations;
-  if (!ids.empty()) operations = co_await storage::find_operations(parts_.pool, ids, until);
+  result<std::vector<storage::operation_then>> operations;
+  if (!facts.empty()) operations = co_await storage::find_operations_then(parts_.pool, facts, until);
   for (auto& one : claimed) {
     if (one.of_provider) {
       auto provider = one.of_provider->provider;
@@ -110,25 +114,25 @@ awaitable<void> lane::pack(settings_ptr settings, std::vector<storage::claimed_n
       ready_.push_back({std::move(one), std::move(provider), std::string(), std::move(body)});
       continue;
     }
-    const storage::operation_view* o = nullptr;
+    storage::operation_then* then = nullptr;
     if (operations) {
-      const auto found =
-          std::find_if(operations->begin(), operations->end(), [&](const auto& x) { return x.id == one.operation; });
-      if (found != operations->end()) o = &*found;
+      const auto found = std::find_if(operations->begin(), operations->end(), [&](const auto& x) {
+        return x.operation.id == one.operation && x.sequence == one.sequence;
+      });
+      if (found != operations->end()) then = &*found;
     }
     evidence::workflow_ptr table;
-    if (o != nullptr) {
-      auto read = co_await workflows_.get(parts_.pool, settings, o->workflow, until);
+    if (then != nullptr) {
+      auto read = co_await workflows_.get(parts_.pool, settings, then->operation.workflow, until);
       if (read) table = std::move(*read);
     }
     if (!table) {
       give_back(one);
       continue;
     }
-    auto then = *o;
-    put_back(then, one, *table);
-    auto body = body_of(one, then, {*table, *settings});
-    ready_.push_back({std::move(one), then.provider, then.request_id, std::move(body)});
+    auto shown = put_back(std::move(*then), one, *table);
+    auto body = body_of(one, shown, {*table, *settings});
+    ready_.push_back({std::move(one), std::move(shown.provider), std::move(shown.request_id), std::move(body)});
   }
 }
 

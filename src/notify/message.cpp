@@ -9,16 +9,17 @@
 
 namespace recibo::notify {
 
-void put_back(storage::operation_view& o, const storage::claimed_notification& to, const transition::workflow& table) {
-  o.state = to.state.empty() ? table.initial() : to.state;
+storage::operation_view put_back(storage::operation_then found, const storage::claimed_notification& to,
+                                 const transition::workflow& table) {
+  auto o = std::move(found.operation);
+  o.state = found.renamed ? found.renamed->state : to.state.empty() ? table.initial() : to.state;
   o.version = to.version;
-  o.state_at = to.state_at.value_or(o.accepted_at);
+  o.state_at = found.renamed ? found.renamed->at : to.state_at.value_or(o.accepted_at);
   o.updated_at = to.created_at;
   o.read_at = to.created_at;  // whether it is overdue is judged as of then
   o.result = to.result;
-  o.review_open = to.type == "operation.review_opened" || to.type == "operation.review_overdue";
   o.notified = false;
-  if (to.type == "operation.accepted") o.called_back = false;
+  return o;
 }
 
 std::string body_of(const storage::claimed_notification& n, const storage::operation_view& o, const evidence::judged_by& by) {

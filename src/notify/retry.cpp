@@ -1,5 +1,7 @@
 #include "recibo/notify/retry.hpp"
 
+#include "recibo/core/ascii.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -36,13 +38,14 @@ std::optional<std::chrono::sys_seconds> read_http_date(std::string_view text) {
 
 std::optional<seconds> read_retry_after(std::string_view text, sys_micros now) {
   if (text.empty()) return std::nullopt;
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed == std::errc() && end == text.data() + text.size())
-    return number < 0 ? std::nullopt : std::optional(seconds(number));
+  if (std::all_of(text.begin(), text.end(), is_digit)) {
+    std::int64_t number = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return failed == std::errc() ? std::min(seconds(number), retry_after_most) : retry_after_most;
+  }
   const auto date = read_http_date(text);
   if (!date) return std::nullopt;
-  return std::max(seconds(0), std::chrono::ceil<seconds>(*date - now));
+  return std::clamp(std::chrono::ceil<seconds>(*date - now), seconds(0), retry_after_most);
 }
 
 // What an interval of `whole` becomes, so that not all come at once: between a twentieth and all of it.
@@ -54,13 +57,17 @@ milliseconds part_of(milliseconds whole, double random) {
 
 judgement judge(int status, std::string_view retry_after, sys_micros now) {
   if (status >= 200 && status < 300) return {verdict::delivered, "delivered", true, {}};
-  if (status >= 300 && status < 400) return {verdict::never, "redirect", false, {}};
+  if (status >= 300 && status < 400) return {verdict::never, "redirect", false, {}, true};
   const auto wait = read_retry_after(retry_after, now);
   switch (status) {
     case 401:
     case 403:
     case 407: return {verdict::unauthorized, "unauthorized", false, {}};
     case 410: return {verdict::gone, "gone", true, {}};
+    // Nobody is there who could have read it.
+    case 404:
+    case 405:
+    case 421: return {verdict::never, "no_endpoint", false, {}, true};
     case 408:
     case 425: return {verdict::again, "too_early_or_slow", true, wait};
     case 409:
@@ -87,7 +94,7 @@ std::optional<milliseconds> next_wait(const config::retry_rule& rule, int attemp
   interval = std::min(interval, milliseconds(rule.max));
   const auto own = part_of(interval, random);
   if (!last.retry_after) return own;
-  const auto asked = std::min(milliseconds(*last.retry_after), milliseconds(rule.max));
+  const milliseconds asked = std::min<seconds>(*last.retry_after, rule.max);
   return std::max(own, asked + part_of(std::min(interval, asked), random));
 }
 

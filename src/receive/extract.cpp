@@ -221,6 +221,10 @@ class extraction {
       auto& known = is_proven(one) ? out_.references : out_.unproven_references;
       if (std::find(known.begin(), known.end(), *reference) == known.end()) known.push_back(std::move(*reference));
     }
+    // An answer that was asked for has to say whose it is where that stands: a gateway's envelope says it of nobody.
+    const bool names_nobody = out_.request_id.empty() && out_.references.empty() && out_.unproven_references.empty();
+    if (out_.looked_up && names_nobody && !(how_.extract.request_id.empty() && how_.extract.reference.empty()))
+      fault({permanent::missing_field, "request_id, reference: both absent or blank in the answer"});
     if (!by_url.empty()) {
       if (!out_.request_id.empty() && out_.request_id != by_url) out_.named_instead = std::move(out_.request_id);
       out_.request_id = by_url;

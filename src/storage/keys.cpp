@@ -16,14 +16,15 @@ using postgres::statement;
   "k.answer_body, "                                                                                                 \
   "k.duplicates, k.signed_digest, k.provider, k.answer_items, k.payload "
 
-// By the operation first and then its keys, whatever the planner knows of their number: each OFFSET 0 keeps the order. A plan that
-// was made while there were few keys would look for them by the key alone, through the whole index.
-const statement find_keys{"find_keys",
-                          "SELECT k.* FROM unnest($1, $2) AS w(request_id, key) "
-                          "CROSS JOIN LATERAL (SELECT o.id FROM recibo.operations o WHERE o.request_id = w.request_id OFFSET 0) o "
-                          "CROSS JOIN LATERAL (SELECT " RECIBO_KEY_COLUMNS
-                          "FROM recibo.idempotency_keys k WHERE k.operation = o.id AND k.key = w.key OFFSET 0) k",
-                          {oid::text_array, oid::bytea_array}};
+// By the operation first and then its keys, whatever the planner knows of their number: each OFFSET 0 keeps the order. A plan
+// that was made while there were few keys would look for them by the key alone, through the whole index.
+const statement find_keys{
+    "find_keys",
+    "SELECT k.* FROM unnest($1, $2) AS w(request_id, key) "
+    "CROSS JOIN LATERAL (SELECT o.id FROM recibo.operations o WHERE o.request_id = w.request_id OFFSET 0) o "
+    "CROSS JOIN LATERAL (SELECT " RECIBO_KEY_COLUMNS
+    "FROM recibo.idempotency_keys k WHERE k.operation = o.id AND k.key = w.key OFFSET 0) k",
+    {oid::text_array, oid::bytea_array}};
 
 const statement find_operation_keys{"find_operation_keys",
                                     "SELECT " RECIBO_KEY_COLUMNS

@@ -2,7 +2,6 @@
 
 #include "again.hpp"
 #include "by_index.hpp"
-#include "reads_operation.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
 #include <algorithm>
@@ -133,11 +132,6 @@ const statement release{
     "LEFT JOIN (SELECT s.operation, s.sequence FROM seen s ORDER BY s.operation DESC, s.sequence DESC LIMIT 1) last ON true",
     {oid::text, oid::boolean, oid::uuid, oid::int4, oid::int8}};
 
-const statement select_outbox_operations{
-    "find_operations",
-    "SELECT " + operation_columns_then + " FROM " + operation_source + "WHERE o.id = ANY($1)",
-    {oid::uuid_array}};
-
 const statement select_destination{
     "read_destination",
     "SELECT d.name, d.paused_at, d.breaker_since, d.retry_at, d.paused_by, d.paused_reason, d.breaker, d.openings, "
@@ -152,6 +146,14 @@ const statement open{"open_breaker",
                      "ON CONFLICT (name) DO UPDATE SET breaker = 'open', breaker_since = coalesce(d.breaker_since, now()), "
                      "retry_at = excluded.retry_at, openings = d.openings + 1 WHERE d.breaker <> 'open'",
                      {oid::text, oid::int8}};
+
+const statement put_off{
+    "leave_destination_alone",
+    "INSERT INTO recibo.destinations AS d (name, breaker, breaker_since, retry_at, openings) "
+    "VALUES ($1, 'open', now(), now() + $2 * interval '1 millisecond', 1) "
+    "ON CONFLICT (name) DO UPDATE SET breaker = 'open', breaker_since = coalesce(d.breaker_since, now()), "
+    "retry_at = greatest(d.retry_at, excluded.retry_at), openings = greatest(d.openings, 1) WHERE d.breaker <> 'half_open'",
+    {oid::text, oid::int8}};
 
 const statement probe{
     "take_probe",
@@ -425,22 +427,6 @@ awaitable<result<held_step>> release_held(postgres::pool& pool, std::string dest
   co_return out;
 }
 
-awaitable<result<std::vector<operation_view>>> find_operations(postgres::pool& pool, const std::vector<operation_id>& ids,
-                                                               deadline until) {
-  binary_array wanted(oid::uuid);
-  for (const auto& id : ids) wanted.add(id.binary());
-  parameters with;
-  with.array(std::move(wanted));
-  pipeline work;
-  work.add(by_index).add(select_outbox_operations, std::move(with));
-  const auto ran = co_await pool.run(work, until);
-  if (!ran.ok()) co_return postgres::to_error(ran);
-  const auto& found = ran.answers.back();
-  std::vector<operation_view> out;
-  for (int i = 0; i < found.size(); ++i) out.push_back(read_operation_view(found, i));
-  co_return out;
-}
-
 awaitable<result<destination_row>> read_destination(postgres::pool& pool, std::string name, deadline until) {
   parameters with;
   with.text(name);
@@ -465,6 +451,12 @@ awaitable<result<void>> open_breaker(postgres::pool& pool, std::string name, std
   parameters with;
   with.text(name).int8(wait.count());
   return run_quietly(pool, open, std::move(with), until);
+}
+
+awaitable<result<bool>> leave_alone(postgres::pool& pool, std::string name, std::chrono::milliseconds wait, deadline until) {
+  parameters with;
+  with.text(name).int8(wait.count());
+  return run_and_tell(pool, put_off, std::move(with), until);
 }
 
 awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, sys_micros taken, deadline until) {

@@ -147,7 +147,7 @@ operation_view read_operation_view(const rows& from, int row) {
     if (const auto list = parse_json(from.text(row, 19))) {
       for (const auto& s : list->elements) {
         o.items_by_state.push_back({s.elements[0].text, number_at(s, 1)});
-        o.items_attention += number_at(s, 2);
+        *o.items_attention += number_at(s, 2);
       }
     }
   }

@@ -177,19 +177,21 @@ const statement free_behind{
 
 const statement select_destinations{
     "list_destinations",
+    "WITH p AS MATERIALIZED (SELECT n.destination, count(*) AS n FROM recibo.notifications n "
+    "WHERE n.status = 'pending' GROUP BY 1), "
+    "s AS MATERIALIZED (SELECT n.destination, count(*) FILTER (WHERE n.status = 'held') AS held, "
+    "count(*) FILTER (WHERE n.status = 'dead') AS dead FROM recibo.notifications n WHERE n.status IN ('held', 'dead') GROUP BY "
+    "1) "
     "SELECT names.name, d.paused_at, d.breaker_since, d.retry_at, d.paused_by, d.paused_reason, d.breaker, d.openings::int8, "
     "coalesce(p.n, 0), least((SELECT coalesce(n.next_attempt_at, n.created_at) FROM recibo.notifications n WHERE n.destination = "
     "names.name AND n.status = 'pending' ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT 1), "
     "(SELECT n.created_at FROM recibo.notifications n WHERE n.destination = names.name AND n.status = 'pending' "
     "AND n.next_attempt_at IS NOT NULL ORDER BY n.created_at LIMIT 1)), coalesce(s.held, 0), coalesce(s.dead, 0), "
     "coalesce(r.tried, 0), coalesce(r.passed, 0) FROM "
-    "(SELECT unnest($1) AS name UNION SELECT x.name FROM recibo.destinations x) names "
+    "(SELECT unnest($1) AS name UNION SELECT x.name FROM recibo.destinations x "
+    "UNION SELECT p.destination FROM p UNION SELECT s.destination FROM s) names "
     "LEFT JOIN recibo.destinations d ON d.name = names.name "
-    "LEFT JOIN (SELECT n.destination, count(*) AS n FROM recibo.notifications n "
-    "WHERE n.status = 'pending' GROUP BY 1) p ON p.destination = names.name "
-    "LEFT JOIN (SELECT n.destination, count(*) FILTER (WHERE n.status = 'held') AS held, count(*) FILTER (WHERE n.status = "
-    "'dead') "
-    "AS dead FROM recibo.notifications n WHERE n.status IN ('held', 'dead') GROUP BY 1) s ON s.destination = names.name "
+    "LEFT JOIN p ON p.destination = names.name LEFT JOIN s ON s.destination = names.name "
     "LEFT JOIN (SELECT a.destination, count(*) AS tried, count(*) FILTER (WHERE a.outcome = 'delivered') AS passed "
     "FROM recibo.notification_attempts a WHERE a.at > now() - interval '5 minutes' GROUP BY 1) r ON r.destination = names.name "
     "ORDER BY names.name",

@@ -160,10 +160,13 @@ test('not found is not failed: asked again, then a person decides', async () => 
   assert.deepEqual([found.lookUp.disposition, found.lookUp.attempts], ['applied', 2]);
 });
 
-test('what is ambiguous opens a review: another word, another operation, another amount, no JSON', async () => {
+test('what is ambiguous opens a review: another word, another operation or none, another amount, no JSON', async () => {
   const cases = [
     [(id) => said(id, 'no-such-word'), 'look_up'],
     [() => said('somebody-else', 'succeeded'), 'identity_mismatch'],
+    [() => ({ status: 200, body: JSON.stringify({ status: 'failed', message: 'upstream timed out' }) }), 'look_up'],
+    [() => ({ status: 200, body: JSON.stringify({ id: null, status: 'succeeded' }) }), 'look_up'],
+    [() => ({ status: 200, body: JSON.stringify({ id: ' ', status: 'succeeded' }) }), 'look_up'],
     [(id) => said(id, 'succeeded', { amount: '1999.00' }), 'amount_mismatch'],
     [() => ({ status: 200, body: '<html>maintenance</html>' }), 'look_up'],
     [() => ({ status: 200, body: '' }), 'look_up'],

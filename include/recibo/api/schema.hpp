@@ -46,6 +46,7 @@ struct schema {
   // Bytes of a text, value of an integer, elements of a list.
   std::optional<std::int64_t> least, most;
   std::vector<std::string> words;  // the only texts allowed; empty: any
+  bool says_something = false;     // a text that is empty or blank is refused
   std::vector<member> members;
   bool closed = false;          // other members than these are refused
   std::vector<schema> element;  // of a list: one
@@ -62,6 +63,8 @@ struct member {
 
 schema text(std::int64_t most = 255, text_rule rule = text_rule::line);
 schema text(text_rule rule);
+// What a person has to say: a reason that is blank is none.
+schema words(std::int64_t most, text_rule rule = text_rule::line);
 // Of answers: any string.
 schema string();
 schema one_of(std::vector<std::string> words);

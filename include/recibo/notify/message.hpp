@@ -3,6 +3,7 @@
 
 #include "recibo/evidence/case_view.hpp"
 #include "recibo/http/message.hpp"
+#include "recibo/storage/operations_then.hpp"
 #include "recibo/storage/outbox.hpp"
 #include "recibo/verify/keyring.hpp"
 
@@ -11,12 +12,13 @@
 
 namespace recibo::notify {
 
-// Puts an operation back to where it stood when the fact was recorded: state, version, result and their time. What has no
-// history of its own (references, deadline) stays as it is now.
-void put_back(storage::operation_view& o, const storage::claimed_notification& to, const transition::workflow& table);
+// An operation as it stood when the fact was recorded: `found` of that fact, and what the claim says of its state, version and
+// result. `table`: the version of its workflow that it had then.
+storage::operation_view put_back(storage::operation_then found, const storage::claimed_notification& to,
+                                 const transition::workflow& table);
 
 // {"id", "type", "timestamp", "data": {the operation as GET shows it to a client, without its items, "event", "from", "to"}}.
-// `timestamp` is when the fact was recorded; the same for all attempts. `o` as put_back() left it.
+// `timestamp` is when the fact was recorded; the same for all attempts. `o` as put_back() made it.
 std::string body_of(const storage::claimed_notification& n, const storage::operation_view& o, const evidence::judged_by& by);
 
 // The same of a provider that has gone silent or speaks again: "data" is {"provider", "reason", "silent_since",
@@ -35,9 +37,10 @@ result<http::header_list> headers_of(const storage::claimed_notification& n, std
 // has no request) is "-".
 std::string subject_of(std::string_view pattern, std::string_view type, std::string_view provider, std::string_view request_id);
 
-// At most 200 characters of an answer, for people: what is not printable ASCII becomes a blank, and what may be a secret or a
-// card number, or follows a word for one, becomes "(hidden)". An answer may repeat what it was sent, or say more than it should
-// (R29).
+// At most 200 characters of an answer, for people: what is not printable ASCII becomes a blank, and what may be a secret, a card
+// number, an account or an e-mail address, or follows a word for a secret, becomes "(hidden)". Of a JSON document only what
+// problems say of themselves is told: type, title, status, code, error, message; of a page its title. An answer may repeat what
+// it was sent, or say more than it should (R29).
 std::string excerpt_of(std::string_view answer);
 
 }  // namespace recibo::notify

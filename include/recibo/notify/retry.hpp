@@ -26,9 +26,14 @@ struct judgement {
   std::string_view reason;
   // The destination did not take it, or cannot be reached; else what we send or are configured with is to blame.
   bool theirs = true;
-  // How long it asked us to wait.
+  // How long it asked us to wait; at most retry_after_most.
   std::optional<std::chrono::seconds> retry_after;
+  // `never`, and it speaks of the address and not of what was sent: most of them, and it is the destination's trouble.
+  bool of_address = false;
 };
+
+// Whoever asks for more asks for as long as may be: no wish is too long to be one.
+inline constexpr std::chrono::seconds retry_after_most = std::chrono::hours(24 * 366);
 
 // By the answer's status. `retry_after`: the header's value, seconds or an HTTP date (RFC 9110 section 10.2.3), empty: none;
 // one that is neither counts as none. Redirects are not followed and will not pass (K29).

@@ -122,11 +122,6 @@ struct held_step {
 boost::asio::awaitable<result<held_step>> release_held(postgres::pool& pool, std::string destination, bool hold, held_place after,
                                                        int limit, postgres::deadline until);
 
-// Operations by their IDs, in any order, without their items, their result, and whether they have been notified.
-boost::asio::awaitable<result<std::vector<operation_view>>> find_operations(postgres::pool& pool,
-                                                                            const std::vector<operation_id>& ids,
-                                                                            postgres::deadline until);
-
 // What all replicas hold of a destination.
 struct destination_row {
   std::string name;
@@ -144,6 +139,10 @@ boost::asio::awaitable<result<destination_row>> read_destination(postgres::pool&
 // Opens a breaker that is closed or whose probe failed, for `wait`.
 boost::asio::awaitable<result<void>> open_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds wait,
                                                   postgres::deadline until);
+// It asked for that: nothing is sent for `wait` from now on, or for as long as was decided already where that is longer. False: a
+// probe is out, whose outcome comes first.
+boost::asio::awaitable<result<bool>> leave_alone(postgres::pool& pool, std::string name, std::chrono::milliseconds wait,
+                                                 postgres::deadline until);
 // Nothing was sent with it: whoever has something to send may take it, at once. `taken` as claims::probe_until said.
 boost::asio::awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, sys_micros taken,
                                                      postgres::deadline until);

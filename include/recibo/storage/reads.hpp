@@ -50,12 +50,13 @@ struct operation_view {
   sys_micros accepted_at{};
   std::vector<std::string> references;
   std::vector<item_count> items_by_state;
-  std::int64_t items_attention = 0;  // how many of them somebody has to look at
-  std::vector<item_view> items;      // at most items_shown_max; empty in lists
-  std::string result;                // of the latest transition that has one, JSON text; empty: none
-  bool called_back = false;          // a callback is on record
-  bool notified = false;             // the latest transition had notifications, and all are delivered
-  sys_micros read_at{};              // the database's clock: what "overdue" is measured by
+  bool items_known = true;                         // false: how they stood cannot be told any more (operations_then.hpp)
+  std::optional<std::int64_t> items_attention{0};  // how many of them somebody has to look at; nullopt: it cannot be told
+  std::vector<item_view> items;                    // at most items_shown_max; empty in lists
+  std::string result;                              // of the latest transition that has one, JSON text; empty: none
+  bool called_back = false;                        // a callback is on record
+  bool notified = false;                           // the latest transition had notifications, and all are delivered
+  sys_micros read_at{};                            // the database's clock: what "overdue" is measured by
 };
 
 // nullopt: no such operation. Errors of the pool.

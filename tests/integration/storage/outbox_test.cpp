@@ -3,6 +3,7 @@
 #include "recibo/storage/outbox.hpp"
 
 #include "recibo/storage/reads_outbox.hpp"
+#include "recibo/storage/strays.hpp"
 #include "support/cluster.hpp"
 #include "support/run_coro.hpp"
 #include "support/sessions.hpp"
@@ -121,6 +122,51 @@ TEST_F(Outbox, WhatWasDiscardedMeanwhileStaysSo) {
   });
   EXPECT_EQ(of(1, "status || ' ' || (delivered_at IS NULL)"), "discarded true");
   EXPECT_EQ(db.sql("SELECT outcome FROM recibo.notification_attempts"), "delivered") << "the attempt is on record all the same";
+}
+
+TEST_F(Outbox, WhatADestinationAskedForIsAddedToWhatWasDecided) {
+  const auto leave = [&](std::chrono::milliseconds wait) {
+    bool taken = false;
+    run([&](postgres::pool& pool) -> asio::awaitable<void> {
+      const auto left = co_await leave_alone(pool, "ledger", wait, soon());
+      EXPECT_TRUE(left.has_value());
+      taken = left && *left;
+    });
+    return taken;
+  };
+  const std::string waits = "breaker || ' ' || openings || ' ' || round(extract(epoch FROM retry_at - now()) / 60)";
+  EXPECT_TRUE(leave(2min));
+  EXPECT_EQ(destination(waits), "open 1 2") << "it asked while nothing was wrong";
+  EXPECT_TRUE(leave(5min));
+  EXPECT_EQ(destination(waits), "open 1 5") << "it is open already";
+  EXPECT_TRUE(leave(1min));
+  EXPECT_EQ(destination(waits), "open 1 5") << "never shorter";
+  db.sql("UPDATE recibo.destinations SET breaker = 'half_open'");
+  EXPECT_FALSE(leave(10min)) << "a probe is out";
+  EXPECT_EQ(destination(waits), "half_open 1 5");
+}
+
+TEST_F(Outbox, StraysAreFoundByTheIndex) {
+  add(1);
+  add(2, 1, "dead");
+  add(3, 1, "held");
+  for (int i = 4; i < 9; ++i) add(i);
+  db.sql("UPDATE recibo.notifications SET destination = 'old' WHERE operation IN ('" + key(1) + "', '" + key(2) + "', '" +
+         key(3) + "')");
+  db.sql("UPDATE recibo.notifications SET destination = 'older' WHERE operation = '" + key(4) + "'");
+  run([&](postgres::pool& pool) -> asio::awaitable<void> {
+    std::vector<std::string> configured = {"ledger", "mail"};
+    const auto found = co_await find_strays(pool, configured, soon());
+    EXPECT_TRUE(found && found->size() == 2);
+    if (!found || found->size() != 2) co_return;
+    EXPECT_EQ((*found)[0].name, "old");
+    EXPECT_EQ((*found)[0].waiting, 2);
+    EXPECT_EQ((*found)[0].dead, 1);
+    EXPECT_EQ(told((*found)[1]), "1 notification waits for \"older\", which the configuration does not name: nobody sends it");
+    configured = {"ledger", "old", "older"};
+    const auto none = co_await find_strays(pool, configured, soon());
+    EXPECT_TRUE(none && none->empty());
+  });
 }
 
 TEST_F(Outbox, AProbeIsNotUsedUpByNothing) {

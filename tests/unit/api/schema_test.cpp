@@ -20,6 +20,7 @@ const schema& body() {
         optional("items", list(closed_object({required("item_id", text(text_rule::alias))}), 2)),
         optional("free", map()),
         optional("note", text(100, text_rule::prose)),
+        optional("why", words(100, text_rule::prose)),
     });
     s.together = {"amount", "currency"};
     return s;
@@ -57,6 +58,11 @@ INSTANTIATE_TEST_SUITE_P(
             "All",
             R"({"name":"12345","id":"a:b","alias":"é x","amount":"-1.50","currency":"EUR","at":"2026-10-01T10:00:00+02:00","count":200,"sure":false,"word":"open","items":[{"item_id":"1"},{"item_id":"2"}],"free":{"x":[1]},"note":"a\nb"})",
             std::nullopt},
+        judged{"SaysSomething", R"({"name":"x","why":" \n."})", std::nullopt},
+        judged{"Empty", R"({"name":"x","why":""})", permanent::malformed_field, "/why: says nothing"},
+        judged{"Blank", R"({"name":"x","why":" \t\n"})", permanent::malformed_field, "/why: says nothing"},
+        judged{"BlankBeyondAscii", R"({"name":"x","why":"\u00a0\u2003\u3000"})", permanent::malformed_field,
+               "/why: says nothing"},
         judged{"NullIsAbsent", R"({"name":"x","id":null,"count":null})", std::nullopt},
         judged{"NotAnObject", R"([])", permanent::malformed_field, "is an object"},
         judged{"Missing", R"({})", permanent::missing_field, "/name"},

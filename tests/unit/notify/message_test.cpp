@@ -102,15 +102,40 @@ TEST(Excerpt, HidesWhatMayBeASecret) {
       {"unknown operation req-1001 of ledger-service-v2.internal", "unknown operation req-1001 of ledger-service-v2.internal"},
       {"the key MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw is old", "the key (hidden) is old"},
       {"Authorization: Bearer abc, retry", "Authorization: (hidden) (hidden), retry"},
-      {R"x({"error":"bad","token":"t0p"})x", R"x({"error":"bad","token":"(hidden)"})x"},
+      {R"x(it says "token":"t0p", no more)x", R"x(it says "token":"(hidden)", no more)x"},
       {"password=hunter2&x=1", "password=(hidden)&x=1"},
       {"password is wrong", "password is wrong"},
       {"got eyJhbGciOiJIUzI1NiJ9.e30.abc", "got (hidden).e30.abc"},
       {"card 4111111111111111 refused", "card (hidden) refused"},
+      {"card 4111 1111 1111 1111 refused", "card (hidden) refused"},
+      {"card 4111-1111-1111-1111, refused", "card (hidden), refused"},
+      {"card 4111.1111.1111.1111x refused", "card (hidden) refused"},
+      {"card 4111 - 1111 - 1111 - 1111 refused", "card (hidden) refused"},
+      {"of DE89370400440532013000", "of (hidden)"},
+      {"of DE89 3704 0044 0532 0130 00", "of DE89 (hidden)"},
+      {"call +49 170 1234567 now", "call (hidden) now"},
+      {"Jane <", "Jane (hidden)"},
+      {"write to jane.doe+x@mail.example.com, please", "write to (hidden), please"},
+      {"at 2026-12-01T10:00:00Z, not 2026-12-01", "at 2026-12-01T10:00:00Z, not 2026-12-01"},
+      {"line 12 of 345, 3 - 4 of 1.5", "line 12 of 345, 3 - 4 of 1.5"},
       {"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4= does not match", "v1,(hidden) does not match"},
       {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "(hidden)"},
   };
   for (const auto& [said, shown] : cases) EXPECT_EQ(excerpt_of(said), shown);
+  // Words are those of who answers; a document may be anybody's.
+  const std::pair<const char*, const char*> documents[] = {
+      {R"({"title":"Bad request","status":400,"detail":"Jane Doe is unknown","code":"bad"})",
+       "title: Bad request, status: 400, code: bad"},
+      {R"( {"error":{"code":"no_account","message":"none for 4111 1111 1111 1111","holder":"Jane"},"data":{"code":"x"}})",
+       "code: no_account, message: none for (hidden)"},
+      {R"({"name":"Jane Doe"})", "(hidden)"},
+      {R"(["Jane Doe"])", "(hidden)"},
+      {R"({"title":"cut)", "(hidden)"},
+      {R"(not taken: {"name":"Jane Doe"})", "not taken: (hidden)"},
+      {"<!DOCTYPE html><html><head><TITLE>502 Bad Gateway</title></head><body>Jane Doe", "502 Bad Gateway"},
+      {"<fault>Jane Doe</fault>", "(hidden)"},
+  };
+  for (const auto& [said, shown] : documents) EXPECT_EQ(excerpt_of(said), shown);
   // One that the cut would shorten below what is suspicious.
   EXPECT_EQ(excerpt_of(std::string(190, ' ') + "x MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").find("MfKQ"), std::string::npos);
 }

@@ -21,6 +21,7 @@ struct row {
   verdict what;
   std::string reason;
   bool theirs;
+  bool of_address = false;
 };
 
 TEST(Judge, ByStatus) {
@@ -28,12 +29,13 @@ TEST(Judge, ByStatus) {
       {200, verdict::delivered, "delivered", true},
       {204, verdict::delivered, "delivered", true},
       {299, verdict::delivered, "delivered", true},
-      {301, verdict::never, "redirect", false},
-      {307, verdict::never, "redirect", false},
+      {301, verdict::never, "redirect", false, true},
+      {307, verdict::never, "redirect", false, true},
       {400, verdict::never, "refused", false},
       {401, verdict::unauthorized, "unauthorized", false},
       {403, verdict::unauthorized, "unauthorized", false},
-      {404, verdict::never, "refused", false},
+      {404, verdict::never, "no_endpoint", false, true},
+      {405, verdict::never, "no_endpoint", false, true},
       {407, verdict::unauthorized, "unauthorized", false},
       {408, verdict::again, "too_early_or_slow", true},
       {409, verdict::again, "busy", true},
@@ -51,6 +53,7 @@ TEST(Judge, ByStatus) {
     EXPECT_EQ(got.what, r.what) << r.status;
     EXPECT_EQ(got.reason, r.reason) << r.status;
     EXPECT_EQ(got.theirs, r.theirs) << r.status;
+    EXPECT_EQ(got.of_address, r.of_address) << r.status;
     EXPECT_FALSE(got.retry_after) << r.status;
   }
 }
@@ -61,8 +64,10 @@ TEST(Judge, RetryAfterInSecondsOrAsADate) {
   EXPECT_EQ(judge(503, "Sun, 01 Mar 2026 12:01:30 GMT", noon).retry_after, 90s);
   EXPECT_EQ(judge(503, "Sun, 01 Mar 2026 11:00:00 GMT", noon).retry_after, 0s) << "a date that has passed";
   for (const char* bad : {"", "-1", "1.5", "soon", "120s", "Sun, 01 Mar 2026 12:01:30", "Sun, 41 Mar 2026 12:01:30 GMT",
-                          "Sun, 01 Foo 2026 12:01:30 GMT", "99999999999999999999"})
+                          "Sun, 01 Foo 2026 12:01:30 GMT", "-99999999999999999999"})
     EXPECT_FALSE(judge(503, bad, noon).retry_after) << bad;
+  for (const char* most : {"99999999999999999999", "9223372036854775807", "Fri, 31 Dec 9999 23:59:59 GMT"})
+    EXPECT_EQ(judge(503, most, noon).retry_after, retry_after_most) << "the longest wish is a wish: " << most;
   EXPECT_FALSE(judge(400, "120", noon).retry_after) << "it will not come again";
 }
 
@@ -96,6 +101,8 @@ TEST(NextWait, KeepsToWhatWasAskedUpToItsMost) {
     EXPECT_GE(wait, 30s);
     EXPECT_LE(wait, 40s);
   }
+  asked.retry_after = std::chrono::seconds::max();
+  EXPECT_GE(*next_wait(rule, 1, asked, 0.0), 60s);
   asked.retry_after = 10h;
   EXPECT_GE(*next_wait(rule, 1, asked, 0.0), 60s);
   EXPECT_LE(*next_wait(rule, 1, asked, 0.99), 70s);

@@ -1,0 +1,140 @@
+// A notification tells its fact: whatever is recorded before the next attempt, the body stays what it was, and nothing in it
+// is safer than the fact was (R19, R45, S36).
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { until } from '../support/cleanup.mjs';
+import { Receiver } from '../support/receiver.mjs';
+import { freshId } from '../support/random.mjs';
+import { Stage, callbackBody } from '../support/recibo.mjs';
+
+const ledgerSecret = `whsec_${randomBytes(32).toString('base64')}`;
+const ledger = await Receiver.start([ledgerSecret]);
+
+const stage = await Stage.begin({
+  configure: (config) => {
+    config.destinations = {
+      ledger: {
+        url: ledger.url, secret: ledgerSecret, events: ['operation.*', 'item.*'], allow: ['127.0.0.0/8'],
+        retry: { attempts: 12, first: '1s', max: '1s' }, timeout: '2s',
+      },
+    };
+    config.workflows.desk.transitions.push({ from: 'accepted', event: 'edit', to: 'accepted', by: 'client' });
+    config.providers.desk.extract = { ...config.providers.desk.extract, account: '/account' };
+    const { p1 } = config.providers;
+    config.providers.parts = { ...p1, extract: { ...p1.extract, items: { each: '/results', item_id: '/id', event: '/status' } } };
+    config.providers.registering = { ...p1, unmatched: 'register', extract: { ...config.providers.parts.extract } };
+    return config;
+  },
+});
+const { recibo } = stage;
+const secret = 'test-secret-A';
+const told = (id, type) => ledger.of(id).filter((n) => n.body.type === type);
+const came = (id, type, count = 1) => until(`${count} of ${type} for ${id}`, async () => told(id, type).length >= count && told(id, type), { timeout: 30_000 });
+const itemsSaid = (id, key, ...results) => JSON.stringify({ ...JSON.parse(callbackBody(id, key)), status: undefined, results });
+
+test('an open review is told with everything that happens beside it, until the last one is resolved', async () => {
+  const id = freshId();
+  await recibo.accepted(id);
+  assert.equal((await recibo.callback('p1', callbackBody(id, 'a', 'processing'))).json.disposition, 'applied');
+  for (const amount of ['1.00', '2.00'])
+    assert.equal((await recibo.callback('p1', callbackBody(id, `w-${amount}`, 'failed', { amount }))).json.disposition, 'review');
+  assert.equal((await recibo.callback('p1', callbackBody(id, 'f', 'failed'))).json.disposition, 'applied');
+  const says = ({ body: { data } }) => [data.state, data.review_open, data.retry_safe.safe];
+  assert.deepEqual((await came(id, 'operation.processing')).map(says), [['processing', false, false]]);
+  assert.deepEqual((await came(id, 'operation.review_opened', 2)).map(says), [['processing', true, false], ['processing', true, false]]);
+  const [failed] = await came(id, 'operation.failed');
+  assert.deepEqual(says(failed), ['failed', true, false], 'a person is checking it: asked again it would be paid twice');
+  const { data } = failed.body;
+  const shown = await recibo.get(id);
+  assert.deepEqual([data.review_open, data.retry_safe], [shown.review_open, shown.retry_safe]);
+  for (const review of await recibo.list(`/v1/reviews?request_id=${id}&status=open`)) {
+    const resolved = await recibo.api('POST', `/v1/reviews/${review.review_id}/resolve`, { body: { resolution: 'stands', reason: 'asked' } });
+    assert.equal(resolved.status, 200, resolved.text);
+  }
+  assert.deepEqual((await came(id, 'operation.review_resolved', 2)).map(says), [['failed', true, false], ['failed', false, true]]);
+});
+
+test('a repetition after an edit, a learned reference and a move says what the first attempt said', async () => {
+  const id = freshId();
+  let refusals = 2;
+  ledger.answer = (n) => (n.body.data.request_id === id && n.body.type === 'operation.accepted' && refusals-- > 0 ? 500 : 204);
+  await recibo.accepted(id, { provider: 'desk', account: 'A-1', metadata: { order: 'one' }, deadline: '2031-01-01T00:00:00Z' });
+  await came(id, 'operation.accepted');
+  const edited = await recibo.event(id, { event: 'edit', changes: { amount: '25.00', currency: 'USD', account: 'B-2', metadata: { order: 'two' }, deadline: '2032-01-01T00:00:00Z' } });
+  assert.equal(edited.status, 200, edited.text);
+  assert.equal((await recibo.event(id, { event: 'submitted', references: [`ref-${id}`] })).status, 200);
+  assert.equal((await recibo.callback('desk', callbackBody(id, 'e-1', 'succeeded', { amount: '25', currency: 'USD', account: 'B-2' }))).json.disposition, 'applied');
+  const [processing] = await came(id, 'operation.processing');
+  const [first, second, third, moved] = await came(id, 'operation.accepted', 4);
+  assert.deepEqual([second.text, third.text], [first.text, first.text], 'one event, one body');
+  const says = ({ body: { data } }) => [data.amount, data.currency, data.account, data.metadata.order, data.deadline.slice(0, 4), data.references, data.version, data.last_stage];
+  assert.deepEqual(says(first), ['19.99', 'EUR', 'A-1', 'one', '2031', [], 0, 'accepted']);
+  assert.deepEqual(says(moved), ['25.00', 'USD', 'B-2', 'two', '2032', [], 1, 'transitioned'], 'the edit tells what it has made of it');
+  assert.deepEqual(says(processing), ['25.00', 'USD', 'B-2', 'two', '2032', [`ref-${id}`], 2, 'transitioned']);
+});
+
+test('items are counted as they were; what has no history is left out', async () => {
+  const id = freshId();
+  let refusals = 2;
+  ledger.answer = (n) => (n.body.data.request_id === id && n.body.type === 'item.processing' && refusals-- > 0 ? 500 : 204);
+  await recibo.accepted(id, { provider: 'parts', items: ['a', 'b', 'c'].map((item_id) => ({ item_id })) });
+  const tell = async (key, ...results) => assert.equal((await recibo.callback('parts', itemsSaid(id, key, ...results), { secret })).json.disposition, 'applied');
+  await tell('1', { id: 'a', status: 'processing' });
+  await came(id, 'item.processing');
+  await tell('2', { id: 'a', status: 'succeeded' }, { id: 'b', status: 'failed' });
+  await came(id, 'item.failed');
+  const summary = (type) => told(id, type).map((n) => n.body.data.items_summary);
+  assert.deepEqual(summary('operation.accepted'), [{ total: 3, by_state: { accepted: 3 } }]);
+  assert.deepEqual(summary('item.processing'), Array.from({ length: 3 }, () => ({ total: 3, by_state: { accepted: 2, processing: 1 } })));
+  assert.equal(new Set(told(id, 'item.processing').map((n) => n.text)).size, 1);
+  assert.deepEqual(summary('item.completed'), [{ total: 3, by_state: { accepted: 2, completed: 1 } }]);
+  assert.deepEqual(summary('item.failed'), [{ total: 3, by_state: { accepted: 1, completed: 1, failed: 1 } }]);
+});
+
+test('items that callbacks bring are counted from when they are there', async () => {
+  const id = freshId();
+  const tell = (key, ...results) => recibo.callback('registering', itemsSaid(id, key, ...results), { secret });
+  let refusals = 2;
+  ledger.answer = (n) => (n.body.data.request_id === id && n.body.type === 'operation.accepted' && refusals-- > 0 ? 500 : 204);
+  assert.equal((await tell('1', { id: 'a', status: 'processing' })).json.disposition, 'applied');
+  await came(id, 'operation.accepted');
+  assert.equal((await tell('2', { id: 'b', status: 'succeeded' })).json.disposition, 'applied');
+  await came(id, 'item.completed');
+  const all = told(id, 'operation.accepted');
+  assert.deepEqual([all.length, new Set(all.map((n) => n.text)).size], [3, 1]);
+  assert.equal(all[0].body.data.items_summary.total, 0);
+  assert.deepEqual(told(id, 'item.processing')[0].body.data.items_summary, { total: 1, by_state: { processing: 1 } });
+  assert.deepEqual(told(id, 'item.completed')[0].body.data.items_summary, { total: 2, by_state: { completed: 1, processing: 1 } });
+});
+
+test('an operation that goes on under another version is told by the version of the fact', async () => {
+  const id = freshId();
+  let refusals = 3;
+  ledger.answer = (n) => (n.body.data.request_id === id && n.body.type === 'operation.processing' && refusals-- > 0 ? 500 : 204);
+  await recibo.accepted(id);
+  assert.equal((await recibo.callback('p1', callbackBody(id, 'e-1', 'processing'))).json.disposition, 'applied');
+  await came(id, 'operation.processing');
+  const config = structuredClone(recibo.config);
+  const text = JSON.stringify(config.workflows.fixture).replaceAll('"processing"', '"working"').replaceAll('"Processing"', '"Working"');
+  config.workflows.fixture = JSON.parse(text);
+  const file = recibo.write(config, join(recibo.folder, 'changed.yaml'));
+  const migrated = await recibo.run(['workflow', 'migrate', 'fixture', '--config', file, '--map', 'processing=working', '--reason', 'another name']);
+  assert.equal(migrated.code, 0, migrated.stdout + migrated.stderr);
+  assert.equal((await recibo.get(id)).state, 'working');
+  assert.equal((await recibo.callback('p1', callbackBody(id, 'w', 'failed', { amount: '1.00' }))).json.disposition, 'review');
+  const attempts = await came(id, 'operation.processing', 4);
+  assert.equal(new Set(attempts.map((n) => n.text)).size, 1);
+  const says = ({ body: { data } }) => [data.state, data.label, data.version];
+  assert.deepEqual(says(attempts[3]), ['processing', 'Processing', 1]);
+  const [opened] = await came(id, 'operation.review_opened');
+  assert.deepEqual(says(opened), ['working', 'Working', 1], 'the change came before it');
+});
+
+test('at the end nothing was told wrongly', () => {
+  assert.deepEqual(ledger.problems, []);
+  ledger.stop();
+});
+
+stage.ends();
