@@ -16,7 +16,7 @@
 
 #include <thread>
 
-namespace recibo::postgres {
+namespace recibo::postgres::connection_end_cases {
 namespace {
 
 namespace asio = boost::asio;
@@ -178,4 +178,4 @@ TEST(ConnectionWarned, CancelledWaitForAStandbyIsNoticed) {
 }
 
 }  // namespace
-}  // namespace recibo::postgres
+}  // namespace recibo::postgres::connection_end_cases

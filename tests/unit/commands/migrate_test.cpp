@@ -12,7 +12,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace recibo::commands {
+namespace recibo::commands::migrate_cases {
 namespace {
 
 using ::testing::HasSubstr;
@@ -79,4 +79,4 @@ TEST_F(Migrate, UndoingWantsAYes) {
 TEST_F(Migrate, NegativeVersionIsWrongUse) { EXPECT_EQ(run(nobody, {"--down-to", "-1"}).code, exit_wrong); }
 
 }  // namespace
-}  // namespace recibo::commands
+}  // namespace recibo::commands::migrate_cases

@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 
-namespace recibo::evidence {
+namespace recibo::evidence::facts_cases {
 namespace {
 
 const sys_micros at{std::chrono::microseconds(1'790'848'800'123'456)};
@@ -244,4 +244,4 @@ TEST(Facts, AmountsOfOneValueAreOneIntent) {
 }
 
 }  // namespace
-}  // namespace recibo::evidence
+}  // namespace recibo::evidence::facts_cases

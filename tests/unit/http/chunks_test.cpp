@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace recibo::http {
+namespace recibo::http::chunks_cases {
 namespace {
 
 struct outcome {
@@ -100,4 +100,4 @@ TEST(Chunks, TheSizeIsKnownBeforeItsData) {
 }
 
 }  // namespace
-}  // namespace recibo::http
+}  // namespace recibo::http::chunks_cases

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace recibo::http {
+namespace recibo::http::proxy_header_cases {
 namespace {
 
 using namespace std::string_literals;
@@ -120,4 +120,4 @@ TEST(ProxyHeader, WaitsForTheRest) {
 }
 
 }  // namespace
-}  // namespace recibo::http
+}  // namespace recibo::http::proxy_header_cases

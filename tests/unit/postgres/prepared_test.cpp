@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace recibo::postgres {
+namespace recibo::postgres::prepared_cases {
 namespace {
 
 const statement one{"one", "SELECT 1", {}};
@@ -42,4 +42,4 @@ TEST(PreparedStatementsDeath, TwoTextsUnderOneNameAbort) {
 }
 
 }  // namespace
-}  // namespace recibo::postgres
+}  // namespace recibo::postgres::prepared_cases

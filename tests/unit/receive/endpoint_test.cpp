@@ -9,7 +9,7 @@
 
 #include <map>
 
-namespace recibo::receive {
+namespace recibo::receive::endpoint_cases {
 namespace {
 
 using namespace testing;
@@ -461,4 +461,4 @@ TEST_F(Endpoint, SchemesThatSignTheUrlUseTheConfiguredOne) {
 }
 
 }  // namespace
-}  // namespace recibo::receive
+}  // namespace recibo::receive::endpoint_cases

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace recibo::transition {
+namespace recibo::transition::disposition_cases {
 namespace {
 
 struct row {
@@ -47,4 +47,4 @@ TEST(Disposition, OtherWordsAreNone) {
 }
 
 }  // namespace
-}  // namespace recibo::transition
+}  // namespace recibo::transition::disposition_cases

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace recibo::transition {
+namespace recibo::transition::together_cases {
 namespace {
 
 using namespace tables;
@@ -172,4 +172,4 @@ TEST(Combined, WhatTheElementsComeTo) {
 }
 
 }  // namespace
-}  // namespace recibo::transition
+}  // namespace recibo::transition::together_cases
