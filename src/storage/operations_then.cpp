@@ -32,15 +32,29 @@ const std::string references_then =
     "AND (x.learned_at = r.accepted_at OR EXISTS (SELECT FROM recibo.audit a WHERE a.operation = o.id "
     "AND a.sequence <= w.sequence AND a.at = x.learned_at)))";
 
-// The first move after the fact says where an item was then. An item that a callback brought is there from its first move, or
-// from the registration that came after; others from the acceptance. States that got other names since cannot be told.
-const std::string items_then =
-    "(SELECT json_agg(json_build_array(s.state, s.n, 0) ORDER BY s.state)::text FROM (SELECT coalesce(later.from_state, i.state) "
-    "AS state, count(*) AS n FROM recibo.items i LEFT JOIN (SELECT DISTINCT ON (t.item_id) t.item_id, t.from_state FROM "
-    "recibo.transitions t WHERE t.operation = o.id AND t.sequence > w.sequence AND t.item_id IS NOT NULL "
-    "ORDER BY t.item_id, t.sequence) later ON later.item_id = i.item_id WHERE i.operation = o.id "
-    "AND (c.client <> '' OR (c.operation IS NULL AND r.client <> '') OR EXISTS (SELECT FROM recibo.transitions t WHERE "
-    "t.operation = o.id AND t.item_id = i.item_id AND t.sequence <= w.sequence)) GROUP BY 1) s)";
+std::string summed_items(const std::string& counts) {
+  return "(SELECT json_agg(json_build_array(s.state, s.n, 0) ORDER BY s.state)::text FROM (SELECT d.state, sum(d.n) AS n FROM (" +
+         counts + ") d GROUP BY d.state HAVING sum(d.n) <> 0) s)";
+}
+// Both ways of a move count, so that what an item passed through cancels out: as many steps as there are moves, and no joins.
+std::string moves_of_items(const std::string& ways, const std::string& when) {
+  return "SELECT m.state, m.n FROM recibo.transitions t CROSS JOIN LATERAL (VALUES " + ways +
+         ") AS m(state, n) WHERE t.operation = o.id AND t.sequence " + when + " w.sequence AND t.item_id IS NOT NULL";
+}
+// As they are now, with what came after the fact taken back.
+const std::string registered_items =
+    summed_items("SELECT i.state, 1 AS n FROM recibo.items i WHERE i.operation = o.id UNION ALL " +
+                 moves_of_items("(t.from_state, 1), (t.to_state, -1)", ">"));
+// Before a client has registered it, an item is there from its first move.
+const std::string brought_items =
+    summed_items(moves_of_items("(t.to_state, 1), (t.from_state, CASE WHEN t.version > 1 THEN -1 ELSE 0 END)", "<="));
+const std::string is_registered = registered("client") + " <> ''";
+const std::string items_then = "CASE WHEN " + is_registered + " THEN " + registered_items + " ELSE " + brought_items + " END";
+// States that got other names among the moves that were counted do not cancel out.
+const std::string items_lost =
+    "EXISTS (SELECT FROM recibo.workflow_changes wc WHERE wc.operation = o.id AND wc.item_states IS NOT NULL "
+    "AND (wc.sequence > w.sequence) = (" +
+    is_registered + "))";
 
 const std::string columns_then = columns_of_operation(
     {workflow_then, review_open_then, references_then, items_then, "NULL::text",
@@ -50,10 +64,8 @@ const std::string columns_then = columns_of_operation(
 
 const postgres::statement select_then{
     "find_operations_then",
-    "SELECT " + columns_then +
-        ", w.sequence, renamed.to_state, renamed.at, EXISTS (SELECT FROM recibo.workflow_changes wc WHERE wc.operation = o.id "
-        "AND wc.sequence > w.sequence AND wc.item_states IS NOT NULL) "
-        "FROM unnest($1, $2) AS w(operation, sequence) JOIN recibo.operations o ON o.id = w.operation "
+    "SELECT " + columns_then + ", w.sequence, renamed.to_state, renamed.at, " + items_lost +
+        " FROM unnest($1, $2) AS w(operation, sequence) JOIN recibo.operations o ON o.id = w.operation "
         "JOIN recibo.registrations r ON r.operation = o.id "
         // An edit moves the operation, and its correction is the fact right behind the move.
         "LEFT JOIN LATERAL (SELECT x.* FROM recibo.corrections x WHERE o.corrected IS NOT NULL AND x.operation = o.id "
