@@ -142,6 +142,7 @@ json of(const status_rule& s) {
   out["concurrency"] = s.concurrency;
   out["states"] = s.states;
   out["before_retry"] = s.before_retry;
+  out["safe_to_retry"] = s.safe_to_retry;
   return out;
 }
 

@@ -127,6 +127,21 @@ void read_status_states(reading& r, const field& f, const transition::workflow* 
   }
 }
 
+void read_safe_words(reading& r, const field& f, const provider& reads, status_rule& out) {
+  if (!f) return;
+  for (const field& one : elements(r, f)) {
+    std::string word;
+    if (!read_text(r, one, word, 255)) continue;
+    if (reads.events.find(word) == reads.events.end()) {
+      std::vector<std::string_view> words;
+      for (const auto& entry : reads.events) words.push_back(entry.first);
+      r.error(one.at, "safe_to_retry: events has no word " + in_quotes(word) + did_you_mean(word, words));
+    } else {
+      out.safe_to_retry.push_back(std::move(word));
+    }
+  }
+}
+
 // The answer to a GET has a body and headers, and no query or form.
 bool stands_in_answer(const sources& all) {
   return std::all_of(all.begin(), all.end(),
@@ -234,6 +249,7 @@ void read_status(reading& r, const field& f, const transition::workflow* table, 
   provider reads = as_read(out);
   reads.scope = key_scope::operation;
   read_answer(r, s, words, out, reads);
+  read_safe_words(r, s.get("safe_to_retry"), reads, rule);
   rule.reads = std::make_shared<const provider>(std::move(reads));
   out.status = std::move(rule);
 }

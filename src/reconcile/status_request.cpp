@@ -7,7 +7,7 @@
 namespace recibo::reconcile {
 namespace {
 
-constexpr std::string_view not_found = "not_found", unauthorized = "unauthorized";
+constexpr std::string_view not_found = "not_found", gone = "gone", unauthorized = "unauthorized";
 
 bool names(const http::header_list& headers, std::string_view name) { return http::find_header(headers, name).has_value(); }
 
@@ -54,10 +54,10 @@ judged_attempt judge_attempt(const result<http::outbound_answer>& answer, std::s
     return out;
   }
   out.retry_after = http::find_header(answer->headers, "Retry-After").value_or("");
-  // Gone is what it was: the provider does not know it any more, which says nothing of how it ended.
+  // Gone is what it was: the provider knew it, and does not say how it ended.
   if (answer->status == 404 || answer->status == 410) {
-    out.reason = not_found;
-    out.what = reason_before == not_found ? next_step::give_up : next_step::again;
+    out.reason = answer->status == 410 ? gone : not_found;
+    out.what = reason_before == out.reason ? next_step::give_up : next_step::again;
     out.theirs = false;
     return out;
   }
@@ -112,6 +112,8 @@ void make_trouble(record::callback& c, look_up_id id, std::string_view reason, s
 std::string detail_of(std::string_view reason, int attempts) {
   if (reason == not_found)
     return "look-up: the provider does not know the operation, twice; that is not a failure of the operation";
+  if (reason == gone)
+    return "look-up: the provider does not know the operation any more, twice; that says nothing of how it ended";
   if (reason == lost_attempts) return "look-up: given up, because whoever asked was lost each time";
   if (reason == not_recorded) return "look-up: what the provider answered could not be recorded; asked again each time, in vain";
   if (reason == unauthorized) return "look-up: the provider refuses the credentials that it is asked with";

@@ -120,10 +120,10 @@ class batch final : public plan {
   // The word of record::retry_…, and since which fact: asks for a look-up where there is none that counts. `asked_at`: of the one
   // that is waited for. Empty: nothing stands against it.
   std::pair<std::string_view, std::int32_t> ask_before_retry(const config::settings& settings, operation_in_hand& o,
-                                                             const std::string& actor,
+                                                             const std::string& item_id, const std::string& actor,
                                                              const std::optional<std::int32_t>& asked_at);
-  // The word for what a look-up that has ended came to.
-  std::string_view judge_retry(const config::settings& settings, operation_in_hand& o, const storage::retry_look_up& said);
+  // What may be repeated by this answer: storage::answered_look_ups::row::repeatable.
+  std::string repeatable_by(const callback& c, operation_in_hand& o);
   void decide_payload_access(const payload_access& p, verdict& v);
   void decide_rematch(const rematch& r, verdict& v);
   void decide_workflow_change(const workflow_change& w, verdict& v);
@@ -154,7 +154,7 @@ class batch final : public plan {
   // What a look-up came to: by its operation, which is known.
   void decide_looked_up(const callback& c, verdict& v);
   // Its row, once it is decided.
-  void settle_look_up(const callback& c, const outcome& decided);
+  void settle_look_up(const callback& c, operation_in_hand& o, const outcome& decided);
   // The move that `who` may make by this event; what a client may raise, an operator may too, on record as the operator's.
   // `item`: what it is about; nullptr: the operation.
   result<const transition::move*> permitted_move(operation_in_hand& o, const config::settings& settings, const item_in_hand* item,

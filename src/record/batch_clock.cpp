@@ -83,7 +83,7 @@ void batch::decide_timer(const timer_due& t, verdict& v) {
   if (move && asks_first(*t.settings, *o, event, false)) {
     // Something was recorded of it in this batch; what was read of its moves is from before that.
     if (o->changed) return;
-    const auto word = ask_before_retry(*t.settings, *o, std::string(evidence::clock_actor), std::nullopt).first;
+    const auto word = ask_before_retry(*t.settings, *o, {}, std::string(evidence::clock_actor), std::nullopt).first;
     if (word == retry_asks) {
       o->put_off_timers[t.kind] = {timer.read_at + retry_look_every, event};
       v.outcome.detail = timer_put_off;

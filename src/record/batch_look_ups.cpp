@@ -2,12 +2,36 @@
 #include "batch.hpp"
 
 #include "recibo/config/answers.hpp"
+#include "recibo/core/json_value.hpp"
+#include "recibo/core/json_writer.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace recibo::record {
 
 using transition::disposition;
+
+namespace {
+
+// The word of record::retry_… for what a look-up that has ended came to; empty: nothing has happened at the provider.
+std::string_view judge_retry(const storage::retry_look_up& said, std::string_view item_id) {
+  // That the provider does not know the operation is the best that can be heard of it.
+  const auto& why = said.reason;
+  const bool not_asked = why == "no_reference" || why == "reference_refused" || why == "no_status";
+  if (said.status == "failed")
+    return why == "not_found" ? std::string_view() : not_asked || why == "gone" ? retry_unclear : retry_unknown;
+  const auto word = transition::parse_disposition(said.disposition);
+  const bool no_news =
+      word && (*word == disposition::redundant || *word == disposition::stale || *word == disposition::duplicate);
+  if (!no_news || said.repeatable.empty()) return retry_unclear;
+  const auto list = parse_json(said.repeatable);
+  if (!list) return retry_unclear;
+  const auto is_it = [&](const json_value& one) { return one.text == item_id; };
+  return std::any_of(list->elements.begin(), list->elements.end(), is_it) ? std::string_view() : retry_unclear;
+}
+
+}  // namespace
 
 void batch::decide_look_up(const look_up& l, verdict& v) {
   const auto refuse = [&](permanent why, std::string detail) {
@@ -42,7 +66,7 @@ bool batch::may_retry(const event& e, operation_in_hand& o, verdict& v) {
     v.is = verdict::kind::busy;
     return false;
   }
-  const auto [word, asked_at] = ask_before_retry(*e.settings, o, e.actor, e.asked_at);
+  const auto [word, asked_at] = ask_before_retry(*e.settings, o, e.item_id.value_or(""), e.actor, e.asked_at);
   if (word.empty()) return true;
   v.is = verdict::kind::decided;
   v.outcome = outcome_of(o);
@@ -52,7 +76,7 @@ bool batch::may_retry(const event& e, operation_in_hand& o, verdict& v) {
 }
 
 std::pair<std::string_view, std::int32_t> batch::ask_before_retry(const config::settings& settings, operation_in_hand& o,
-                                                                  const std::string& actor,
+                                                                  const std::string& item_id, const std::string& actor,
                                                                   const std::optional<std::int32_t>& asked_at) {
   const auto known = found_.retries.find(o.row.id);
   const auto* const said = known == found_.retries.end() ? nullptr : &known->second;
@@ -64,28 +88,9 @@ std::pair<std::string_view, std::int32_t> batch::ask_before_retry(const config::
     return {retry_asks, since};
   }
   // What was said a moment ago to a retry that did not wait for it holds for this one, as long as nothing has moved.
-  if (said && !moved && (said->fresh || asked_at)) return {judge_retry(settings, o, *said), since};
+  if (said && !moved && (said->fresh || asked_at)) return {judge_retry(*said, item_id), since};
   want_look_up(settings.providers.at(o.row.provider), o, retry_event, actor, {}, o.row.sequence);
   return {retry_asks, o.row.sequence};
-}
-
-std::string_view batch::judge_retry(const config::settings& settings, operation_in_hand& o, const storage::retry_look_up& said) {
-  // That the provider does not know the operation is the best that can be heard of it: nothing has happened.
-  const auto& why = said.reason;
-  const bool not_asked = why == "no_reference" || why == "reference_refused" || why == "no_status";
-  if (said.status == "failed") return why == "not_found" ? std::string_view() : not_asked ? retry_unclear : retry_unknown;
-  const auto word = transition::parse_disposition(said.disposition);
-  if (!word) return retry_unclear;
-  const bool no_news = *word == disposition::redundant || *word == disposition::stale;
-  if (!no_news && *word != disposition::duplicate) return retry_unclear;
-  // Said before, and taken or not taken then: what it would mean now is asked of the table.
-  const auto& words = settings.providers.at(o.row.provider).status->reads->events;
-  const auto mapped = said.event ? words.find(*said.event) : words.end();
-  if (mapped == words.end()) return *word == disposition::duplicate ? retry_unclear : std::string_view();
-  if (mapped->second == "ignore") return {};
-  const auto& table = table_of(o, settings);
-  const auto would = transition::decide_event(table, o.row.state, mapped->second, transition::actor_kind::provider, true);
-  return would ? retry_unclear : std::string_view();
 }
 
 void batch::want_look_up(const config::provider& of, const operation_in_hand& o, std::string_view cause, std::string asked_by,
@@ -158,10 +163,41 @@ void batch::decide_looked_up(const callback& c, verdict& v) {
     }
   }
   decide_known(c, *o, v, nullptr);
-  if (v.is == verdict::kind::decided) settle_look_up(c, v.outcome);
+  if (v.is == verdict::kind::decided) settle_look_up(c, *o, v.outcome);
 }
 
-void batch::settle_look_up(const callback& c, const outcome& decided) {
+std::string batch::repeatable_by(const callback& c, operation_in_hand& o) {
+  const auto of = c.settings->providers.find(o.row.provider);
+  if (of == c.settings->providers.end() || !of->second.status || !c.understood() || c.named_instead) return {};
+  const auto& safe = of->second.status->safe_to_retry;
+  if (safe.empty()) return {};
+  const auto& table = table_of(o, *c.settings);
+  // What the table would take now is news, also where it was said before and is not taken again.
+  const auto is_safe = [&](const std::string& word, const std::string& event, const std::string& state) {
+    if (std::find(safe.begin(), safe.end(), word) == safe.end()) return false;
+    return event == "ignore" || !transition::decide_event(table, state, event, transition::actor_kind::provider, true);
+  };
+  bool all = c.event_raw.empty() ? !c.items.empty() : is_safe(c.event_raw, c.event, o.row.state);
+  std::map<std::string_view, bool> items;
+  for (const auto& one : c.items) {
+    const auto* const item = one.item_id.empty() ? nullptr : found_.find_item(o, one.item_id);
+    const bool may = item && one.understood() && is_safe(one.event_raw, one.event, item->row.state);
+    all = all && may;
+    const auto known = items.try_emplace(one.item_id, may).first;
+    known->second = known->second && may;
+  }
+  std::int64_t total = 0;
+  for (const auto& [state, count] : o.items_by_state) total += count;
+  if (!c.items.empty()) all = all && static_cast<std::int64_t>(items.size()) == total;
+  json_writer out;
+  out.begin_array();
+  if (all) out.text("");
+  for (const auto& [item, may] : items)
+    if (may) out.text(item);
+  return out.end_array().take();
+}
+
+void batch::settle_look_up(const callback& c, operation_in_hand& o, const outcome& decided) {
   const auto& a = *c.looked_up;
   storage::answered_look_ups::row row;
   row.id = a.id;
@@ -175,6 +211,8 @@ void batch::settle_look_up(const callback& c, const outcome& decided) {
   row.delivery = decided.delivery;
   row.duration_ms = static_cast<std::int32_t>(a.duration.count());
   if (a.answer_status) row.answer_status = *a.answer_status;
+  const auto repeatable = repeatable_by(c, o);
+  row.repeatable = repeatable;
   writes_.answered_look_ups.add(row, at_);
 }
 

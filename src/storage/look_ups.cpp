@@ -34,12 +34,11 @@ const statement insert_look_ups{
     {oid::uuid_array, oid::uuid_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array, oid::int4_array,
      oid::timestamptz_array, oid::int4_array}};
 
-// An answer that was given before names the delivery that gave it first, which says the same.
 const statement find_retry_look_ups{
     "find_retry_look_ups",
     "SELECT l.operation, l.sequence, (SELECT max(t.sequence) FROM recibo.transitions t WHERE t.operation = l.operation), "
     "l.status, "
-    "coalesce(l.reason, ''), coalesce(l.disposition, ''), (SELECT d.event FROM recibo.deliveries d WHERE d.id = l.delivery), "
+    "coalesce(l.reason, ''), coalesce(l.disposition, ''), coalesce(l.repeatable, ''), "
     "coalesce(l.settled_at > now() - interval '30 seconds', false) FROM unnest($1) AS w(operation) "
     "CROSS JOIN LATERAL (SELECT * FROM recibo.look_ups x WHERE x.operation = w.operation AND x.sequence IS NOT NULL "
     "AND x.reference = '' ORDER BY x.id DESC LIMIT 1) l",
@@ -60,15 +59,16 @@ const statement hasten_look_ups{
 
 const statement answer_look_ups{
     "answer_look_ups",
-    "WITH told AS (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
-    "AS u(id, holder, attempt, status, outcome, disposition, host, delivery, duration_ms, answer_status, at)), "
+    "WITH told AS (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) "
+    "AS u(id, holder, attempt, status, outcome, disposition, host, delivery, duration_ms, answer_status, at, repeatable)), "
     "settled AS (UPDATE recibo.look_ups l SET status = t.status, settled_at = now(), lease_until = NULL, leased_by = NULL, "
-    "reason = CASE WHEN t.status = 'failed' THEN t.outcome END, delivery = t.delivery, disposition = t.disposition FROM told t "
+    "reason = CASE WHEN t.status = 'failed' THEN t.outcome END, delivery = t.delivery, disposition = t.disposition, "
+    "repeatable = nullif(t.repeatable, '') FROM told t "
     "WHERE l.id = t.id AND l.status = 'asking' AND l.leased_by = t.holder AND l.attempts = t.attempt) "
     "INSERT INTO recibo.look_up_attempts (look_up, attempt, at, host, duration_ms, answer_status, outcome) "
     "SELECT t.id, t.attempt, t.at, t.host, t.duration_ms, t.answer_status, t.outcome FROM told t ON CONFLICT DO NOTHING",
     {oid::uuid_array, oid::uuid_array, oid::int4_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array,
-     oid::uuid_array, oid::int4_array, oid::int4_array, oid::timestamptz_array}};
+     oid::uuid_array, oid::int4_array, oid::int4_array, oid::timestamptz_array, oid::text_array}};
 
 const statement make_lane{"make_look_up_lane",
                           "INSERT INTO recibo.look_up_lanes (provider, tokens, tokens_at) VALUES ($1, $2::float8 / 1000, now()) "
@@ -254,7 +254,7 @@ std::vector<retry_look_up> read_retry_look_ups(const postgres::rows& from) {
     one.status = from.string(i, 3);
     one.reason = from.string(i, 4);
     one.disposition = from.string(i, 5);
-    one.event = from.text_or_null(i, 6);
+    one.repeatable = from.string(i, 6);
     one.fresh = from.boolean(i, 7);
   }
   return out;
@@ -285,6 +285,7 @@ void answered_look_ups::add(const row& r, sys_micros at) {
   rows.next().add_int4(r.duration_ms);
   add_number_or_null(rows.next(), r.answer_status);
   rows.next().add_time(at);
+  rows.next().add(r.repeatable);
 }
 
 awaitable<result<look_up_peek>> peek_look_ups(postgres::pool& pool, std::string provider, deadline until) {

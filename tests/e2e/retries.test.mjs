@@ -1,5 +1,5 @@
-// Before anything is repeated after an ambiguous time-out the provider is asked (R23): a `retry` is raised only where its answer has
-// no news, and never on a belief that is older than the answer.
+// Before anything is repeated after an ambiguous time-out the provider is asked (R23): a `retry` is raised only where the provider says
+// that nothing has happened, and never on a belief that is older than the answer.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -36,10 +36,11 @@ const stage = await Stage.begin({
     config.workflows.patient = structuredClone(repeated);
     config.workflows.patient.states.unsure.limit = { after: '1s', event: 'retry' };
     config.workflows.patient.transitions.find((row) => row.event === 'retry').by = ['client', 'operator', 'clock'];
-    const asked = { ...config.providers.p1, workflow: 'repeated', events: { succeeded: 'complete', failed: 'fail', pending: 'ignore' } };
+    const asked = { ...config.providers.p1, workflow: 'repeated', events: { succeeded: 'complete', failed: 'fail', pending: 'ignore', unbegun: 'ignore' } };
     const status = {
       url: `${provider.url}/payments/{request_id}`, allow: ['127.0.0.0/8'], timeout: '2s', retry: { attempts: 3, first: '1s', max: '1s' },
       rate: { per_second: 200, burst: 200 }, concurrency: 8, extract: { request_id: '/id', event: '/status', amount: '/amount', currency: '/currency' },
+      safe_to_retry: ['unbegun', 'failed'],
     };
     config.providers.asked = { ...asked, status };
     config.providers.trusting = { ...asked, status: { ...status, before_retry: false } };
@@ -68,15 +69,31 @@ async function unsure(at = 'asked') {
   return id;
 }
 
-test('no news: the retry is raised, after the answer and with it as evidence', async () => {
+test('nothing has happened: the retry is raised, after the answer and with it as evidence', async () => {
   const id = await unsure();
-  provider.says.set(id, said(id, 'pending'));
+  provider.says.set(id, said(id, 'unbegun'));
   const answer = await retry(id);
   assert.deepEqual([answer.status, answer.json.state], [200, 'processing'], answer.text);
   assert.equal(provider.of(id).length, 1);
   const [look] = await checks(id);
   assert.deepEqual([look.cause, look.actor, look.status, look.disposition], ['retry', 'checkout', 'answered', 'redundant']);
   assert.deepEqual(await moves(id), ['submitted', 'lost', 'retry']);
+});
+
+test('in progress at the provider: 409, for that is where a repetition pays twice', async () => {
+  const id = await unsure();
+  provider.says.set(id, said(id, 'pending'));
+  const answer = await retry(id);
+  assert.deepEqual([answer.status, answer.json.code, answer.json.state], [409, 'status_unclear', 'unsure'], answer.text);
+  const [look] = await checks(id);
+  assert.deepEqual([look.cause, look.status, look.disposition], ['retry', 'answered', 'redundant']);
+  assert.deepEqual(await moves(id), ['submitted', 'lost']);
+  // It knows the operation no more, which does not say how it ended.
+  const gone = await unsure();
+  provider.says.set(gone, 410);
+  const refused = await retry(gone);
+  assert.deepEqual([refused.status, refused.json.code], [409, 'status_unclear'], refused.text);
+  assert.deepEqual((await reviews(gone)).map((r) => r.kind), ['look_up']);
 });
 
 test('the answer has news: 409 and the state that is now true', async () => {
@@ -132,7 +149,7 @@ test('the same answer after other news is not taken for no news', async () => {
 
 test('no answer in time: 503, and the same again finds the answer', async () => {
   const id = await unsure('silent');
-  provider.says.set(id, [500, said(id, 'pending')]);
+  provider.says.set(id, [500, said(id, 'unbegun')]);
   const key = freshId('key');
   const first = await retry(id, { key });
   assert.deepEqual([first.status, first.json.code, first.json.retryable], [503, 'status_unknown', true], first.text);
@@ -153,7 +170,7 @@ test('no answer in time: 503, and the same again finds the answer', async () => 
 
 test('a callback that comes while the provider is asked overtakes the retry', async () => {
   const id = await unsure('slowly');
-  provider.says.set(id, { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(said(id, 'pending')), after: 5_000 });
+  provider.says.set(id, { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(said(id, 'unbegun')), after: 5_000 });
   const pending = retry(id);
   await until('the provider is being asked', async () => provider.of(id).length === 1);
   assert.equal((await recibo.deliver('slowly', callbackBody(id, 'evt-1', 'failed'), { secret })).json.state, 'refused');
@@ -164,7 +181,7 @@ test('a callback that comes while the provider is asked overtakes the retry', as
 
 test('many at once are one retry', async () => {
   const id = await unsure();
-  provider.says.set(id, { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(said(id, 'pending')), after: 300 });
+  provider.says.set(id, { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(said(id, 'unbegun')), after: 300 });
   const answers = await Promise.all(Array.from({ length: 6 }, () => retry(id)));
   const won = answers.filter((a) => a.status === 200);
   assert.equal(won.length, 1, JSON.stringify(answers.map((a) => [a.status, a.json.code])));
@@ -175,7 +192,7 @@ test('many at once are one retry', async () => {
 
 test('If-Match is held against what was looked at, not against the answer', async () => {
   const id = await unsure();
-  provider.says.set(id, said(id, 'pending'));
+  provider.says.set(id, said(id, 'unbegun'));
   const etag = (await recibo.api('GET', `/v1/operations/${id}`)).header('ETag');
   const answer = await retry(id, { headers: [['If-Match', etag]] });
   assert.deepEqual([answer.status, answer.json.state], [200, 'processing'], answer.text);
@@ -204,10 +221,15 @@ test('an item is repeated only where the answer has moved neither it nor its ope
   for (const item_id of ['a', 'b']) {
     for (const event of ['submitted', 'lost']) assert.equal((await recibo.event(id, { event, item_id })).status, 200);
   }
-  provider.says.set(id, { id, lines: [{ line: 'a', status: 'succeeded' }, { line: 'b', status: 'pending' }] });
+  provider.says.set(id, { id, lines: [{ line: 'a', status: 'succeeded' }, { line: 'b', status: 'unbegun' }] });
   const overtaken = await retry(id, { body: { item_id: 'a' } });
   assert.deepEqual([overtaken.status, overtaken.json.code, overtaken.json.state], [409, 'overtaken', 'completed'], overtaken.text);
-  provider.says.set(id, { id, lines: [{ line: 'b', status: 'pending' }] });
+  // Of another item it says nothing that counts for this one.
+  provider.says.set(id, { id, lines: [{ line: 'a', status: 'succeeded' }, { line: 'b', status: 'pending' }] });
+  const unclear = await retry(id, { body: { item_id: 'b' } });
+  assert.deepEqual([unclear.status, unclear.json.code], [409, 'status_unclear'], unclear.text);
+  await recibo.sql("UPDATE recibo.look_ups SET settled_at = settled_at - interval '1 minute' WHERE status = 'answered'");
+  provider.says.set(id, { id, lines: [{ line: 'b', status: 'unbegun' }] });
   const raised = await retry(id, { body: { item_id: 'b' } });
   assert.equal(raised.status, 200, raised.text);
   const items = await recibo.list(`/v1/operations/${id}/items`);
@@ -215,11 +237,12 @@ test('an item is repeated only where the answer has moved neither it nor its ope
 });
 
 test('the clock asks before it repeats, too', async () => {
-  const [quiet, ended, doubtful] = [freshId(), freshId(), freshId()];
-  provider.says.set(quiet, said(quiet, 'pending'));
+  const [quiet, ended, doubtful, going] = [freshId(), freshId(), freshId(), freshId()];
+  provider.says.set(quiet, said(quiet, 'unbegun'));
   provider.says.set(ended, said(ended, 'succeeded'));
   provider.says.set(doubtful, said(doubtful, 'succeeded', { amount: '1.00' }));
-  for (const id of [quiet, ended, doubtful]) {
+  provider.says.set(going, said(going, 'pending'));
+  for (const id of [quiet, ended, doubtful, going]) {
     await recibo.accepted(id, { provider: 'patient' });
     for (const event of ['submitted', 'lost']) assert.equal((await recibo.event(id, { event })).status, 200);
   }
@@ -229,6 +252,8 @@ test('the clock asks before it repeats, too', async () => {
   await until('what ended is found out', async () => (await recibo.get(ended)).state === 'completed', { timeout: 40_000 });
   assert.deepEqual((await moves(ended)).filter((m) => m === 'retry'), []);
   await until('what is in doubt is a person\'s', async () => (await reviews(doubtful)).some((r) => r.kind === 'overdue'), { timeout: 40_000 });
+  await until('so is what is in progress', async () => (await reviews(going)).some((r) => r.kind === 'overdue'), { timeout: 40_000 });
+  assert.deepEqual(await moves(going), ['submitted', 'lost']);
   assert.deepEqual([(await recibo.get(doubtful)).state, (await moves(doubtful)).includes('retry')], ['unsure', false]);
   assert.match((await reviews(doubtful)).find((r) => r.kind === 'overdue').detail, /has to be looked at before it is retried/);
 });
@@ -248,7 +273,7 @@ test('a review is not the way around it', async () => {
 
 test('killed while the provider is asked: nothing is repeated, and the retry may come again', async () => {
   const id = await unsure();
-  provider.says.set(id, [{ status: 200, after: Infinity }, said(id, 'pending')]);
+  provider.says.set(id, [{ status: 200, after: Infinity }, said(id, 'unbegun')]);
   const pending = retry(id).catch(() => null);
   await until('the provider is being asked', async () => provider.of(id).length === 1);
   await recibo.restart('kill');
@@ -260,6 +285,14 @@ test('killed while the provider is asked: nothing is repeated, and the retry may
     return one.status === 503 ? null : one;
   }, { timeout: 60_000 });
   assert.deepEqual([answer.status, answer.json.state], [200, 'processing'], answer.text);
+});
+
+test('safe_to_retry names words of the map', async () => {
+  const config = structuredClone(recibo.config);
+  config.providers.asked.status.safe_to_retry = ['unbegn'];
+  const done = await recibo.run(['check', '--config', recibo.write(config, join(recibo.folder, 'unsafe.yaml'))]);
+  assert.equal(done.code, 2);
+  assert.match(done.stdout + done.stderr, /safe_to_retry: events has no word \"unbegn\"; did you mean \"unbegun\"\?/);
 });
 
 test('before_retry is a word of the configuration', async () => {

@@ -208,6 +208,9 @@ struct status_rule : asking_rule {
   int concurrency = 4;                               // of all replicas together
   std::vector<std::string> states;                   // entering one of them asks
   bool before_retry = true;                          // the event `retry` asks first
+  // The provider's words for: nothing has happened, and nothing will come of it any more. Only they, and that the operation is
+  // not known, let a `retry` be raised.
+  std::vector<std::string> safe_to_retry;
 };
 
 // How a provider's list of events is read after an outage (R44). Its elements have the keys of the callbacks that never came.

@@ -57,6 +57,8 @@ struct answered_look_ups {
     delivery_id delivery;
     std::int32_t duration_ms = 0;
     std::optional<std::int32_t> answer_status;
+    // What may be repeated by this answer: a JSON list of items' IDs, "" for the operation; empty: nothing.
+    std::string_view repeatable;
   };
   void add(const row& r, sys_micros at);
 };
@@ -67,8 +69,8 @@ struct retry_look_up {
   std::int32_t sequence = 0;          // of the operation when it was asked for
   std::optional<std::int32_t> moved;  // the sequence of the last move of the operation or an item
   std::string status, reason, disposition;
-  std::optional<std::string> event;  // the provider's word in its answer
-  bool fresh = false;                // it has ended within the last half minute
+  std::string repeatable;  // of answered_look_ups::row
+  bool fresh = false;      // it has ended within the last half minute
 };
 void append_find_retry_look_ups(checked_pipeline& to, const std::vector<operation_id>& operations);
 std::vector<retry_look_up> read_retry_look_ups(const postgres::rows& from);

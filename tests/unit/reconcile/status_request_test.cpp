@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace recibo::reconcile {
 namespace {
 
@@ -56,13 +58,14 @@ TEST(StatusRequest, SaysWhoAsks) {
 }
 
 TEST(JudgeAttempt, NotFoundIsAskedOnceMore) {
-  for (const int status : {404, 410}) {
+  for (const auto& [status, reason] : {std::pair(404, "not_found"), std::pair(410, "gone")}) {
     const auto first = judge_attempt(answered(status), "");
     EXPECT_EQ(first.what, next_step::again);
-    EXPECT_EQ(first.reason, "not_found");
+    EXPECT_EQ(first.reason, reason) << "what is gone was there";
     EXPECT_EQ(judge_attempt(answered(status), "server_error").what, next_step::again);
-    EXPECT_EQ(judge_attempt(answered(status), "not_found").what, next_step::give_up);
+    EXPECT_EQ(judge_attempt(answered(status), reason).what, next_step::give_up);
   }
+  EXPECT_EQ(judge_attempt(answered(404), "gone").what, next_step::again);
 }
 
 TEST(JudgeAttempt, WhatMayPassIsAskedAgain) {

@@ -1,0 +1,1 @@
+ALTER TABLE recibo.look_ups DROP COLUMN repeatable;
