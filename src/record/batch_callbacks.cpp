@@ -71,6 +71,7 @@ storage::delivery_row delivery_of(const callback& c) {
   d.peer = c.peer;
   d.trace_id = c.trace_id;
   if (c.looked_up) d.look_up = c.looked_up->id;
+  if (c.listed) d.look_up = *c.listed;
   return d;
 }
 
@@ -307,7 +308,6 @@ void batch::record_delivery(const callback& c, operation_in_hand& o, std::string
     d.payload = payload ? *payload : keep_payload(c);
     d.answer_status = status;
     d.items = items;
-    if (c.listed) d.look_up = *c.listed;
     writes_.new_deliveries.add(d);
   }
 

@@ -47,6 +47,7 @@ void batch::apply_parked(operation_in_hand& o, const std::shared_ptr<const confi
       c.result = p.row.result;
       c.content_digest = p.row.content_digest;
       c.signed_digest = p.row.signed_digest;
+      c.listed = p.row.listed;
       if (const auto& by = p.row.replay) {
         replay met;
         met.failed = by->failed;

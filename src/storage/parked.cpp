@@ -24,7 +24,8 @@ const statement try_locks{
   "p.replay, (SELECT y.failed_callback FROM recibo.replays y WHERE y.id = p.replay), "                                         \
   "(SELECT y.actor FROM recibo.replays y WHERE y.id = p.replay), (SELECT y.reason FROM recibo.replays y WHERE y.id = "         \
   "p.replay), "                                                                                                                \
-  "(SELECT string_agg(s.signed_digest, '' ORDER BY s.signed_digest) FROM recibo.signed_contents s WHERE s.owner = p.id) "
+  "(SELECT string_agg(s.signed_digest, '' ORDER BY s.signed_digest) FROM recibo.signed_contents s WHERE s.owner = p.id), "     \
+  "(SELECT d.look_up FROM recibo.deliveries d WHERE d.id = p.id) "
 
 const statement find_parked{
     "find_parked",
@@ -224,8 +225,9 @@ std::vector<parked_row> read_parked(const rows& from) {
       p.replay = parked_row::replayed{from.id<replay_id>(i, 27), from.id<failed_callback_id>(i, 28), from.string(i, 29),
                                       from.text_or_null(i, 30).value_or("")};
     p.signed_again = digests_at(from, i, 31);
-    p.matched_reference = from.text(i, 32) == "reference";
-    p.matched = from.string(i, 33);
+    if (!from.is_null(i, 32)) p.listed = from.id<look_up_id>(i, 32);
+    p.matched_reference = from.text(i, 33) == "reference";
+    p.matched = from.string(i, 34);
   }
   return out;
 }

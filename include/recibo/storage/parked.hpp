@@ -54,6 +54,8 @@ struct parked_row {
   std::vector<std::string> references;
   // The delivery that the body is kept under, where it is another.
   std::optional<delivery_id> payload{};
+  // Read only: the event list that brought it.
+  std::optional<look_up_id> listed{};
   // From append_find_parked alone: the name that was asked for.
   bool matched_reference = false;
   std::string matched;
