@@ -11,7 +11,7 @@ namespace {
 
 using boost::asio::awaitable;
 
-// How far back a catch-up goes unless it is said: what is older has its own limits and reviews.
+// How far back they go unless it is said.
 constexpr std::chrono::hours catch_up_span{30 * 24}, event_list_span{24};
 
 http::response no_status(const call& of, const std::string& provider) {
@@ -89,6 +89,7 @@ awaitable<http::response> answer_event_list(inside& in, call& of, look_up_id id,
       .number("pages", r.pages)
       .number("events", r.events)
       .number("healed", r.healed);
+  out.time("next_attempt_at", r.next_attempt_at);
   out.number("known", r.known).number("parked", r.parked).number("review", r.review).number("failed", r.failed).end_object();
   co_return answer_json(status, std::move(out));
 }
@@ -181,23 +182,25 @@ void add_look_ups(endpoint_table& to) {
   read.run = read_one_catch_up;
   to.endpoints.push_back(std::move(read));
 
-  to.schemas.emplace_back("EventList",
-                          object({
-                              required("event_list_id", text(text_rule::uuid)),
-                              required("provider", string()),
-                              required("started_by", string()),
-                              required("started_at", instant()),
-                              required("since", about(instant(), "Events since then.")),
-                              required("done", about(boolean(), "The last page was read, or it is given up.")),
-                              or_null("reason", about(string(), "Why it is given up, or what is in the way; null: nothing.")),
-                              required("pages", about(integer(), "Pages whose events are on record.")),
-                              required("events", about(integer(), "Events in them.")),
-                              required("healed", about(integer(), "Of these, moved their operation: what never arrived.")),
-                              required("known", about(integer(), "Of these, said what was so already.")),
-                              required("parked", about(integer(), "Of these, wait for their operation.")),
-                              required("review", about(integer(), "Of these, a person has to decide about.")),
-                              required("failed", about(integer(), "Of these, could not be understood.")),
-                          }));
+  to.schemas.emplace_back(
+      "EventList",
+      object({
+          required("event_list_id", text(text_rule::uuid)),
+          required("provider", string()),
+          required("started_by", string()),
+          required("started_at", instant()),
+          required("since", about(instant(), "Events since then.")),
+          required("done", about(boolean(), "The last page was read, or it is given up.")),
+          or_null("reason", about(string(), "Why it is given up, or what is in the way; null: nothing.")),
+          or_null("next_attempt_at", about(instant(), "When it is tried again, where something is in the way; null: at once.")),
+          required("pages", about(integer(), "Pages whose events are on record.")),
+          required("events", about(integer(), "Events in them.")),
+          required("healed", about(integer(), "Of these, moved their operation: what never arrived.")),
+          required("known", about(integer(), "Of these, said what was so already.")),
+          required("parked", about(integer(), "Of these, wait for their operation.")),
+          required("review", about(integer(), "Of these, a person has to decide about.")),
+          required("failed", about(integer(), "Of these, could not be understood.")),
+      }));
   endpoint list;
   list.method = "POST";
   list.path = "/v1/providers/{provider}/event-lists";

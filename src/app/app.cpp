@@ -68,6 +68,8 @@ observe::metric_labels labels_of(const config::settings& s) {
   for (const auto& state : limited_states(s)) out.queues.push_back("operations:" + state);
   for (const auto& [name, of] : s.providers)
     if (of.status) out.queues.push_back("look_ups:" + name);
+  for (const auto& [name, of] : s.providers)
+    if (of.list) out.queues.push_back("event_list:" + name);
   for (const auto& [name, to] : s.destinations) out.queues.push_back("outbox:" + name);
   out.config_digest = s.digest;
   return out;
@@ -124,6 +126,7 @@ class counted_look_ups final : public reconcile::meter {
  public:
   void attempt(std::string_view provider, std::string_view result) noexcept override { to_.attempt(provider, result); }
   void settled(std::string_view provider, std::string_view result) noexcept override { to_.settled(provider, result); }
+  void listed(std::string_view provider, std::string_view result) noexcept override { to_.listed(provider, result); }
   void state(std::string_view provider, std::string_view breaker) noexcept override { to_.state(provider, breaker); }
   std::string render() const { return to_.render(); }
 

@@ -265,6 +265,12 @@ boost::asio::awaitable<bool> upkeep::measure() {
       const auto waits = std::find_if(asked->begin(), asked->end(), [&](const auto& one) { return one.first == of.first; });
       if (of.second.status) parts_.metrics.oldest_age("look_ups:" + of.first, waits == asked->end() ? 0.0 : waits->second);
     }
+  const auto unread = co_await storage::unread_event_lists(parts_.pool, steady_clock::now() + measure_limit);
+  if (unread)
+    for (const auto& of : settings->providers) {
+      const auto waits = std::find_if(unread->begin(), unread->end(), [&](const auto& one) { return one.first == of.first; });
+      if (of.second.list) parts_.metrics.oldest_age("event_list:" + of.first, waits == unread->end() ? 0.0 : waits->second);
+    }
   co_await look_for_strays(settings);
   // Those that were configured are measured on; what this process has never known has no gauge of its own.
   for (const auto& [name, to] : settings->destinations) outboxes_.insert(name);

@@ -17,6 +17,11 @@ struct look_up_metrics::impl {
                                                          .Name("recibo_look_ups_total")
                                                          .Help("Look-ups by provider and what was decided about their answer")
                                                          .Register(registry);
+  prometheus::Family<prometheus::Counter>& listed =
+      prometheus::BuildCounter()
+          .Name("recibo_event_lists_total")
+          .Help("Readings of providers' lists of events: done, failed, or later (all attempts in vain, and then again)")
+          .Register(registry);
   prometheus::Family<prometheus::Gauge>& breaker = prometheus::BuildGauge()
                                                        .Name("recibo_look_up_breaker_state")
                                                        .Help("Breaker of a provider's look-ups: 0 closed, 1 half open, 2 open")
@@ -32,6 +37,10 @@ void look_up_metrics::attempt(std::string_view provider, std::string_view result
 
 void look_up_metrics::settled(std::string_view provider, std::string_view result) {
   impl_->settled.Add({{"provider", std::string(provider)}, {"result", std::string(result)}}).Increment();
+}
+
+void look_up_metrics::listed(std::string_view provider, std::string_view result) {
+  impl_->listed.Add({{"provider", std::string(provider)}, {"result", std::string(result)}}).Increment();
 }
 
 void look_up_metrics::state(std::string_view provider, std::string_view breaker) {

@@ -49,6 +49,8 @@ boost::asio::awaitable<std::vector<storage::provider_change>> listen_once(postgr
       one.heard_since = std::chrono::duration_cast<std::chrono::milliseconds>(ago);
       one.callbacks = voice->second.callbacks;
     }
+    one.look_ups = p.status && !(p.list && p.list->instead);
+    one.event_list = p.list.has_value();
     if (!p.expected_rate) continue;
     one.at_least = p.expected_rate->at_least;
     one.within = p.expected_rate->within;

@@ -2,6 +2,8 @@
 
 #include "recibo/observe/log.hpp"
 
+#include <boost/asio/this_coro.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -74,7 +76,12 @@ awaitable<void> check_lane::stop(time_point until) {
   co_await worker_.stop(until);
   const bool gone = co_await tasks_.wait_empty(until);
   if (!gone) co_await tasks_.end();
-  for (auto& one : std::exchange(returned_, {})) co_await settle(std::move(one));
+  // All within one limit, beyond what the drain has left.
+  const auto last = std::max(until, steady_clock::now() + database_limit);
+  async::task_group giving_back(co_await boost::asio::this_coro::executor);
+  for (auto& one : std::exchange(returned_, {})) giving_back.spawn("look-up given back", settle(std::move(one)));
+  const bool all = co_await giving_back.wait_empty(last);
+  if (!all) co_await giving_back.end();
 }
 
 awaitable<bool> check_lane::round() {
@@ -281,7 +288,8 @@ awaitable<result<void>> check_lane::record(record::callback c, const storage::cl
 
 // For all that is asked of this provider, by whatever replica: it asked for time, not for another question.
 awaitable<void> check_lane::leave_alone(const config::status_rule& rule, std::chrono::seconds wanted) {
-  const auto wait = std::min<milliseconds>(wanted, rule.retry.max);
+  // In seconds: what a header may say is more than milliseconds can hold.
+  const milliseconds wait = std::min(wanted, rule.retry.max);
   if (wait <= milliseconds(0)) co_return;
   co_await storage::hold_look_ups(parts_.pool, name_, wait, steady_clock::now() + database_limit);
 }
@@ -302,12 +310,15 @@ awaitable<void> check_lane::heed(const judged_attempt& judged, bool probe) {
   if (judged.unauthorized) log::error("a provider refuses the credentials of look-ups: it needs a person", {{"provider", name_}});
   if (probe && passed) {
     recent_.clear();
-    co_await storage::close_look_up_breaker(parts_.pool, name_, now + database_limit);
+    const auto settings = parts_.settings.get();
+    const auto* const of = provider_of(*settings, name_);
+    const storage::missed_by ask{of != nullptr && !(of->list && of->list->instead), of != nullptr && of->list.has_value()};
+    co_await storage::close_look_up_breaker(parts_.pool, name_, ask, now + database_limit);
     log::info("the breaker of look-ups closed", {{"provider", name_}});
   } else if (probe || judged.unauthorized || recent_.out_of_order(now)) {
     recent_.clear();
     const auto wait = notify::breaker_wait(openings_ + 1, random());
-    co_await storage::open_look_up_breaker(parts_.pool, name_, wait, now + database_limit);
+    co_await storage::open_look_up_breaker(parts_.pool, name_, wait, !judged.unauthorized, now + database_limit);
     log::warn("the breaker of look-ups opened", {{"provider", name_}});
   }
 }

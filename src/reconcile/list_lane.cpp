@@ -23,6 +23,9 @@ constexpr milliseconds page_round_every = 500ms, page_database_limit = 5s, page_
 constexpr milliseconds page_lease_beyond = 20s;
 // Attempts beyond the schedule's: each is one whose holder never settled it.
 constexpr int page_lost_most = 3;
+// Where all attempts were in vain, the provider may be out for longer: as many again after a while, for a day or so.
+constexpr std::chrono::hours page_again_after{1};
+constexpr int page_rounds_most = 24;
 
 const config::provider* listing_provider(const config::settings& settings, const std::string& name) {
   const auto found = settings.providers.find(name);
@@ -68,6 +71,10 @@ list_lane::list_lane(boost::asio::any_io_executor executor, status_checks::parts
 awaitable<void> list_lane::stop(time_point until) {
   stopping_ = true;
   co_await worker_.stop(until);
+  if (!in_hand_) co_return;
+  auto cut = std::move(*in_hand_);
+  in_hand_.reset();
+  co_await storage::settle_page(parts_.pool, by_, std::move(cut), steady_clock::now() + page_database_limit);
 }
 
 awaitable<bool> list_lane::round() {
@@ -81,16 +88,32 @@ awaitable<bool> list_lane::round() {
   outcome.id = (*claimed)->id;
   outcome.attempts = (*claimed)->attempts;
   outcome.cursor = (*claimed)->cursor;
+  in_hand_ = outcome;
+  in_hand_->what = page_next::cut;
   co_await read_page(settings, **claimed, outcome);
-  if (outcome.what == page_next::done || outcome.what == page_next::failed)
-    log::write(outcome.what == page_next::done ? log::level::info : log::level::error,
-               outcome.what == page_next::done ? "a list of events has been read" : "a list of events is given up",
-               {{"provider", name_}, {"event_list_id", to_string(outcome.id)}, {"reason", outcome.reason}});
+  tell(outcome);
   const auto done =
       co_await storage::settle_page(parts_.pool, by_, std::move(outcome), steady_clock::now() + page_database_limit);
   if (!done)
     log::warn("a page of an event list is left to its lease", {{"provider", name_}, {"code", code_word(done.error().code)}});
+  in_hand_.reset();
   co_return false;
+}
+
+void list_lane::tell(const storage::page_outcome& outcome) {
+  const auto say = [&](log::level at, const char* what, const char* word) {
+    parts_.counts.listed(name_, word);
+    log::write(at, what, {{"provider", name_}, {"event_list_id", to_string(outcome.id)}, {"reason", outcome.reason}});
+  };
+  switch (outcome.what) {
+    case page_next::done: return say(log::level::info, "a list of events has been read", "done");
+    case page_next::failed: return say(log::level::error, "a list of events is given up", "failed");
+    case page_next::later:
+      return say(log::level::error, "a list of events cannot be read; it is tried again after a while", "later");
+    case page_next::on:
+    case page_next::retry:
+    case page_next::cut: return;
+  }
 }
 
 awaitable<void> list_lane::read_page(settings_ptr settings, storage::claimed_page page, storage::page_outcome& outcome) {
@@ -127,13 +150,13 @@ awaitable<void> list_lane::read_page(settings_ptr settings, storage::claimed_pag
     if (answer) wanted = notify::judge(answer->status, judged.retry_after, recibo::now()).retry_after;
     // Its other questions wait, too.
     if (wanted)
-      co_await storage::hold_look_ups(parts_.pool, name_, std::min<milliseconds>(*wanted, rule.retry.max),
+      co_await storage::hold_look_ups(parts_.pool, name_, std::min(*wanted, rule.retry.max),
                                       steady_clock::now() + page_database_limit);
     if (judged.what == next_step::give_up) {
       outcome.what = page_next::failed;
       outcome.reason = judged.reason;
     } else {
-      put_off(rule, judged.reason, wanted, outcome);
+      put_off(rule, page, judged.reason, wanted, outcome);
     }
     co_return;
   }
@@ -164,7 +187,7 @@ awaitable<bool> list_lane::record_page(settings_ptr settings, storage::claimed_p
       whole == nullptr || !*whole || ((*whole)->code != permanent::malformed_json && !(*whole)->detail.starts_with("each:"));
   auto behind = next_page(rule, answer.body, page.cursor, group.parts.size());
   if (!is_list || !behind) {
-    put_off(rule, is_list ? code_word(behind.error().code) : "no_list", std::nullopt, outcome);
+    put_off(rule, page, is_list ? code_word(behind.error().code) : "no_list", std::nullopt, outcome);
     co_return false;
   }
   outcome.events = static_cast<std::int64_t>(group.parts.size());
@@ -181,6 +204,8 @@ awaitable<bool> list_lane::record_page(settings_ptr settings, storage::claimed_p
     group.body = std::move(answer.body);
     group.content_type = "application/json";
     record::work work(std::move(group));
+    // From here on it may be on record: cut off now, it is read again as one that was, so that what it moved counts as healed.
+    in_hand_->what = page_next::retry;
     auto pending = parts_.record(std::move(work), steady_clock::now() + page_record_limit);
     const auto recorded = co_await std::move(pending);
     if (!recorded) {
@@ -190,7 +215,7 @@ awaitable<bool> list_lane::record_page(settings_ptr settings, storage::claimed_p
       if (recorded.error().code == transient::shutting_down) {
         outcome.what = page_next::cut;
       } else {
-        put_off(rule, not_recorded, std::nullopt, outcome);
+        put_off(rule, page, not_recorded, std::nullopt, outcome);
       }
       co_return false;
     }
@@ -200,13 +225,18 @@ awaitable<bool> list_lane::record_page(settings_ptr settings, storage::claimed_p
   co_return true;
 }
 
-void list_lane::put_off(const config::list_rule& rule, std::string_view reason, std::optional<std::chrono::seconds> wanted,
-                        storage::page_outcome& outcome) {
+void list_lane::put_off(const config::list_rule& rule, const storage::claimed_page& page, std::string_view reason,
+                        std::optional<std::chrono::seconds> wanted, storage::page_outcome& outcome) {
   notify::judgement asked;
   asked.retry_after = wanted;
   const auto wait = notify::next_wait(rule.retry, outcome.attempts, asked, random());
-  outcome.what = wait ? page_next::retry : page_next::failed;
-  outcome.wait = wait.value_or(milliseconds(0));
+  if (wait) {
+    outcome.what = page_next::retry;
+    outcome.wait = *wait;
+  } else {
+    outcome.what = page.rounds < page_rounds_most ? page_next::later : page_next::failed;
+    outcome.wait = std::max<milliseconds>(page_again_after, rule.retry.max);
+  }
   outcome.reason = reason;
 }
 

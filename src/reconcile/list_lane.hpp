@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -31,14 +32,16 @@ class list_lane {
   using settings_ptr = std::shared_ptr<const config::settings>;
 
   boost::asio::awaitable<bool> round();
+  // Counts and logs what ends a reading, or holds it up.
+  void tell(const storage::page_outcome& outcome);
   // Fills in what came of it.
   boost::asio::awaitable<void> read_page(settings_ptr settings, storage::claimed_page page, storage::page_outcome& outcome);
   // What a page says, to the recorder; false: `outcome` says what was in the way.
   boost::asio::awaitable<bool> record_page(settings_ptr settings, storage::claimed_page page, http::request answer,
                                            storage::page_outcome& outcome);
-  // Again later, or given up.
-  void put_off(const config::list_rule& rule, std::string_view reason, std::optional<std::chrono::seconds> wanted,
-               storage::page_outcome& outcome);
+  // Again later; where all attempts were in vain, after a long while, and given up after a day of that.
+  void put_off(const config::list_rule& rule, const storage::claimed_page& page, std::string_view reason,
+               std::optional<std::chrono::seconds> wanted, storage::page_outcome& outcome);
   double random() { return std::uniform_real_distribution<double>(0, 1)(random_); }
 
   const status_checks::parts parts_;
@@ -47,6 +50,8 @@ class list_lane {
   async::worker worker_;
   std::minstd_rand random_;
   bool stopping_ = false;
+  // A page that is claimed and not settled: what a drain cuts off goes back.
+  std::optional<storage::page_outcome> in_hand_;
 };
 
 }  // namespace recibo::reconcile

@@ -2,6 +2,7 @@
 
 #include "check_lane.hpp"
 #include "list_lane.hpp"
+#include "recibo/async/task_group.hpp"
 #include "recibo/observe/log.hpp"
 
 #include <map>
@@ -83,8 +84,12 @@ struct status_checks::impl {
 
   awaitable<void> stop(steady_clock::time_point until) {
     co_await watching.stop(until);
-    for (const auto& entry : lists) co_await entry.second->stop(until);
-    for (const auto& entry : lanes) co_await entry.second->stop(until);
+    // Side by side: what one waits for is not added to what the others do.
+    async::task_group stopping(executor);
+    for (const auto& entry : lists) stopping.spawn("event list stops", entry.second->stop(until));
+    for (const auto& entry : lanes) stopping.spawn("look-ups stop", entry.second->stop(until));
+    while (!co_await stopping.wait_empty(steady_clock::now() + tidy_limit)) {
+    }
     lists.clear();
     lanes.clear();
   }

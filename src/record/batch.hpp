@@ -121,7 +121,7 @@ class batch final : public plan {
   // that is waited for. Empty: nothing stands against it.
   std::pair<std::string_view, std::int32_t> ask_before_retry(const config::settings& settings, operation_in_hand& o,
                                                              const std::string& item_id, const std::string& actor,
-                                                             const std::optional<std::int32_t>& asked_at);
+                                                             const std::optional<std::int32_t>& asked_at, bool by_clock = false);
   // What may be repeated by this answer: storage::answered_look_ups::row::repeatable.
   std::string repeatable_by(const callback& c, operation_in_hand& o);
   void decide_payload_access(const payload_access& p, verdict& v);

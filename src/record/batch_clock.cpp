@@ -5,6 +5,9 @@
 #include "recibo/config/state_limit.hpp"
 #include "recibo/evidence/facts.hpp"
 
+#include <algorithm>
+#include <vector>
+
 namespace recibo::record {
 namespace {
 
@@ -13,6 +16,9 @@ using transition::timer_kind;
 constexpr std::string_view overdue_kind = "overdue";
 // How long the clock waits for what a provider says before a retry, until it looks again.
 constexpr std::chrono::seconds retry_look_every{5};
+// What it has not said is asked again after so long, or after the longest wait of its schedule: what it did not answer is not
+// held for an answer by then.
+constexpr std::chrono::seconds retry_again_after{31};
 
 bool has_moved(const operation_in_hand& o) {
   return o.created || o.row.version != o.locked_version || o.row.workflow != o.locked_workflow;
@@ -69,8 +75,11 @@ void batch::decide_timer(const timer_due& t, verdict& v) {
     timer.due_at = o->row.state_at + limit->after;
   }
   const auto event = timer.event.value_or(std::string(transition::deadline_event));
-  const auto due_at = transition::put_off(t.kind, timer.set_at, timer.due_at, found_.downtimes,
-                                          config::resend_gap_of(o->row.provider, *t.settings));
+  std::vector<transition::downtime> downtimes;
+  for (const auto& one : found_.downtimes)
+    if (one.provider.empty() || one.provider == o->row.provider) downtimes.push_back(one.when);
+  const auto due_at =
+      transition::put_off(t.kind, timer.set_at, timer.due_at, downtimes, config::resend_gap_of(o->row.provider, *t.settings));
   if (due_at > timer.read_at) {
     o->put_off_timers[t.kind] = {due_at, event};
     v.outcome.detail = timer_put_off;
@@ -83,9 +92,12 @@ void batch::decide_timer(const timer_due& t, verdict& v) {
   if (move && asks_first(*t.settings, *o, event, false)) {
     // Something was recorded of it in this batch; what was read of its moves is from before that.
     if (o->changed) return;
-    const auto word = ask_before_retry(*t.settings, *o, {}, std::string(evidence::clock_actor), std::nullopt).first;
-    if (word == retry_asks) {
-      o->put_off_timers[t.kind] = {timer.read_at + retry_look_every, event};
+    const auto word = ask_before_retry(*t.settings, *o, {}, std::string(evidence::clock_actor), std::nullopt, true).first;
+    if (word == retry_asks || word == retry_unknown) {
+      // Who was to answer and did not has a review of the look-up already: that is told once, and asked again in time.
+      const auto max = t.settings->providers.at(o->row.provider).status->retry.max;
+      o->put_off_timers[t.kind] = {timer.read_at + (word == retry_asks ? retry_look_every : std::max(retry_again_after, max)),
+                                   event};
       v.outcome.detail = timer_put_off;
       timer.fired = true;
       return;

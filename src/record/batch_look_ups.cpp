@@ -77,18 +77,20 @@ bool batch::may_retry(const event& e, operation_in_hand& o, verdict& v) {
 
 std::pair<std::string_view, std::int32_t> batch::ask_before_retry(const config::settings& settings, operation_in_hand& o,
                                                                   const std::string& item_id, const std::string& actor,
-                                                                  const std::optional<std::int32_t>& asked_at) {
+                                                                  const std::optional<std::int32_t>& asked_at, bool by_clock) {
   const auto known = found_.retries.find(o.row.id);
   const auto* const said = known == found_.retries.end() ? nullptr : &known->second;
   const auto since = asked_at.value_or(said ? said->sequence : 0);
   const bool moved = said && said->moved && *said->moved > since;
   if (asked_at && moved) return {retry_overtaken, since};
   if (said && !moved && (said->status == "queued" || said->status == "asking")) {
-    writes_.hastened_look_ups.add(o.row.id);
+    // Only somebody who waits may end a back-off: the clock has time.
+    if (!by_clock) writes_.hastened_look_ups.add(o.row.id);
     return {retry_asks, since};
   }
-  // What was said a moment ago to a retry that did not wait for it holds for this one, as long as nothing has moved.
-  if (said && !moved && (said->fresh || asked_at)) return {judge_retry(*said, item_id), since};
+  // What was said a moment ago to a retry that did not wait for it holds for this one, as long as nothing has moved; and for the
+  // clock, which comes back when it can, what it has asked itself.
+  if (said && !moved && (said->fresh || asked_at || (by_clock && said->by_clock))) return {judge_retry(*said, item_id), since};
   want_look_up(settings.providers.at(o.row.provider), o, retry_event, actor, {}, o.row.sequence);
   return {retry_asks, o.row.sequence};
 }

@@ -189,7 +189,7 @@ class found {
   std::map<operation_id, storage::retry_look_up> retries;
   // Timers of operations in hand that something has run out for, and the downtimes since the oldest of them was set.
   std::map<std::pair<operation_id, transition::timer_kind>, storage::timer_row> timers;
-  std::vector<transition::downtime> downtimes;
+  std::vector<storage::downtime_row> downtimes;
 
  private:
   const std::vector<const work*>& works_;

@@ -1,6 +1,7 @@
 #include "recibo/storage/activity.hpp"
 
 #include "again.hpp"
+#include "missed.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
 #include <utility>
@@ -27,6 +28,11 @@ const statement watch{
     "FROM unnest($1, $2, $3, $4, $6) AS w(provider, alert_s, gap_s, ago_ms, within_s) ORDER BY w.provider "
     "ON CONFLICT (provider) DO UPDATE SET heard_at = greatest(p.heard_at, excluded.heard_at), watched_at = now(), "
     "resumed_at = CASE WHEN p.watched_at < now() - $5 * interval '1 second' THEN now() ELSE p.resumed_at END, "
+    // Nobody watched it, and callbacks could be taken for longer than that: it had been taken out of the configuration.
+    "put_back_at = CASE WHEN now() - p.watched_at - (SELECT coalesce(sum(least(d.ended_at, now()) - greatest(d.began_at, "
+    "p.watched_at)), interval '0') FROM (SELECT x.began_at, x.ended_at FROM recibo.downtimes x WHERE x.ended_at > p.watched_at "
+    "UNION ALL SELECT i.alive_at, now() FROM recibo.intake i WHERE i.alive_at < now()) d WHERE d.began_at < now() "
+    "AND d.ended_at > p.watched_at) > $5 * interval '1 second' THEN now() ELSE p.put_back_at END, "
     "alert_s = excluded.alert_s, rate_within_s = excluded.rate_within_s, rate_since = CASE WHEN p.rate_within_s IS DISTINCT FROM "
     "excluded.rate_within_s THEN now() ELSE p.rate_since END "
     "WHERE excluded.heard_at IS NOT NULL OR p.watched_at < now() - interval '2 seconds' "
@@ -50,8 +56,8 @@ const statement sweep_counts{
     {oid::text_array, oid::int8_array}};
 
 // $1 provider, $2 resend gap in seconds, $3 how many are expected, $4 within so many seconds, $5 destination, $6 type that it
-// wants to hear. The slot that reaches out of the window counts as within. A UUID of version 4 whose first 48 bits are a time in
-// milliseconds, and whose bits 52 and 53 are set, is one of version 7 (RFC 9562).
+// wants to hear, $7 provider, $8 it can be asked, $9 it lists its events. The slot that reaches out of the window counts as
+// within.
 const statement judge_silence{
     "judge_silence",
     "WITH known AS MATERIALIZED (SELECT p.*, w.gap_s, w.at_least, w.within_s, coalesce((SELECT sum(c.callbacks) FROM "
@@ -60,7 +66,7 @@ const statement judge_silence{
     "FROM recibo.provider_activity p JOIN unnest($1, $2, $3, $4) AS w(provider, gap_s, at_least, within_s) "
     "ON w.provider = p.provider), "
     "judged AS (SELECT k.*, k.alert_s IS NOT NULL OR k.at_least IS NOT NULL AS watched, "
-    "coalesce(coalesce(k.heard_at, k.since) < now() - k.alert_s * interval '1 second' "
+    "coalesce(greatest(coalesce(k.heard_at, k.since), k.put_back_at) < now() - k.alert_s * interval '1 second' "
     "AND k.resumed_at < now() - least(k.alert_s, k.gap_s) * interval '1 second', false) AS quiet, "
     "coalesce(k.callbacks < k.at_least AND greatest(k.since, k.rate_since, k.resumed_at) < now() - k.within_s * interval '1 "
     "second', false) AS below, "
@@ -76,17 +82,32 @@ const statement judge_silence{
     "told = p.told + CASE WHEN due.watched THEN 1 ELSE 0 END, "
     "spoke_at = CASE WHEN due.will_be IS NULL AND due.watched THEN now() ELSE p.spoke_at END "
     "FROM due WHERE p.provider = due.provider AND due.was IS DISTINCT FROM due.will_be AND p.silent_at IS NOT DISTINCT FROM "
-    "due.was RETURNING p.provider, p.key, p.told, p.heard_at, due.watched, due.quiet_s, coalesce(due.was, now()) AS since, "
+    "due.was RETURNING p.provider, p.key, p.told, p.heard_at, due.watched, "
+    "greatest(coalesce(p.heard_at, p.since), p.put_back_at) AS last_at, coalesce(p.rate_within_s, p.alert_s, 0) AS span_s, "
+    "due.quiet_s, coalesce(due.was, now()) AS since, "
     "due.will_be IS NOT NULL AS silent, CASE WHEN due.will_be IS NULL THEN coalesce(due.was_reason, 'quiet') ELSE due.why END AS "
     "reason, CASE WHEN due.will_be IS NULL THEN 'provider.resumed' ELSE 'provider.silent' END AS type), "
     "noted AS (INSERT INTO recibo.provider_events (key, sequence, provider, type, reason, at, silent_since, heard_at) "
     "SELECT c.key, c.told, c.provider, c.type, c.reason, now(), c.since, c.heard_at FROM changed c WHERE c.watched), "
-    "out AS (INSERT INTO recibo.notifications (id, operation, sequence, destination, type, created_at) "
-    "SELECT encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(floor(extract(epoch FROM "
-    "now()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1), 'hex')::uuid, c.key, c.told, l.destination, c.type, now() "
-    "FROM changed c JOIN unnest($5, $6) AS l(destination, type) ON l.type = c.type WHERE c.watched) "
-    "SELECT c.provider, c.silent, c.quiet_s, c.reason FROM changed c WHERE c.watched ORDER BY c.provider",
-    {oid::text_array, oid::int8_array, oid::int8_array, oid::int8_array, oid::text_array, oid::text_array}};
+    // For a day at most: a silence that lasts longer is a person's, and limits run again. Who never called is not known to be
+    // out.
+    "down AS (INSERT INTO recibo.provider_downtimes (provider, cause, began_at, known_until) SELECT c.provider, 'silence', "
+    "c.last_at, now() + interval '1 day' FROM changed c WHERE c.silent AND c.watched AND c.reason = 'quiet' AND c.heard_at IS "
+    "NOT NULL "
+    "AND c.last_at < now() "
+    "ON CONFLICT (provider, cause) WHERE ended_at IS NULL DO NOTHING), "
+    "back AS (UPDATE recibo.provider_downtimes d SET ended_at = least(now(), d.known_until) FROM changed c WHERE NOT c.silent "
+    "AND d.provider = c.provider AND d.cause = 'silence' AND d.ended_at IS NULL RETURNING d.provider, d.began_at), "
+    "missed AS (SELECT c.provider, coalesce(b.began_at, c.since - c.span_s * interval '1 second') AS began_at, a.look_ups, "
+    "a.event_list FROM changed c JOIN unnest($7, $8, $9) AS a(provider, look_ups, event_list) ON a.provider = c.provider "
+    "LEFT JOIN back b ON b.provider = c.provider WHERE c.watched AND NOT c.silent), " +
+        ask_about_missed("missed", "m.look_ups", "m.event_list") +
+        ", out AS (INSERT INTO recibo.notifications (id, operation, sequence, destination, type, created_at) SELECT " + uuid_now +
+        ", c.key, c.told, l.destination, c.type, now() "
+        "FROM changed c JOIN unnest($5, $6) AS l(destination, type) ON l.type = c.type WHERE c.watched) "
+        "SELECT c.provider, c.silent, c.quiet_s, c.reason FROM changed c WHERE c.watched ORDER BY c.provider",
+    {oid::text_array, oid::int8_array, oid::int8_array, oid::int8_array, oid::text_array, oid::text_array, oid::text_array,
+     oid::boolean_array, oid::boolean_array}};
 
 const statement select_activity{
     "read_provider_activity",
@@ -102,12 +123,16 @@ awaitable<result<std::vector<provider_change>>> watch_providers(postgres::pool& 
                                                                 postgres::deadline until) {
   binary_array providers(oid::text), alerts(oid::int8), gaps(oid::int8), heard(oid::int8), windows(oid::int8);
   binary_array judged(oid::text), waits(oid::int8), least(oid::int8), within(oid::int8);
+  binary_array askers(oid::text), look_ups(oid::boolean), lists(oid::boolean);
   binary_array counted(oid::text), slots(oid::int8), callbacks(oid::int8), swept(oid::text), kept(oid::int8);
   bool any_heard = false, any_rate = false;
   for (const auto& one : all) {
     const auto window = one.at_least ? std::optional<std::int64_t>(one.within.count()) : std::nullopt;
     providers.add(one.provider);
     judged.add(one.provider);
+    askers.add(one.provider);
+    look_ups.add_bool(one.look_ups);
+    lists.add_bool(one.event_list);
     alerts.add_int8(one.alert ? std::optional<std::int64_t>(one.alert->count()) : std::nullopt);
     gaps.add_int8(one.resend_gap.count());
     waits.add_int8(one.resend_gap.count());
@@ -135,6 +160,7 @@ awaitable<result<std::vector<provider_change>>> watch_providers(postgres::pool& 
   known.int8(watch_gap.count()).array(std::move(windows));
   by.array(std::move(judged)).array(std::move(waits)).array(std::move(least)).array(std::move(within));
   by.array(std::move(destinations)).array(std::move(types));
+  by.array(std::move(askers)).array(std::move(look_ups)).array(std::move(lists));
   postgres::pipeline work;
   work.add(watch, std::move(known));
   if (any_heard) {

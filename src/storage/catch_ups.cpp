@@ -2,7 +2,11 @@
 #include "recibo/storage/look_ups.hpp"
 
 #include "columns.hpp"
+#include "missed.hpp"
 #include "recibo/postgres/sqlstate.hpp"
+
+#include <algorithm>
+#include <vector>
 
 namespace recibo::storage {
 namespace {
@@ -15,42 +19,45 @@ using postgres::parameters;
 using postgres::pipeline;
 using postgres::statement;
 
-// Operations that a step of a catch-up looks at.
-constexpr int catch_up_step = 500;
+// Operations that a step of a catch-up reads, whosever they are, and look-ups that it asks for.
+constexpr int catch_up_step = 5'000, catch_up_asks = 500;
 
 const statement insert_catch_up{
     "insert_catch_up",
-    "INSERT INTO recibo.catch_ups AS c (id, provider, started_at, started_by, since, place) VALUES ($1, $2, now(), $3, $4, $5) "
-    "ON CONFLICT (provider) WHERE listed_at IS NULL DO UPDATE SET place = least(c.place, excluded.place), "
-    "since = least(c.since, excluded.since) RETURNING c.id",
+    "INSERT INTO recibo.catch_ups AS c (id, provider, started_at, started_by, since, place) VALUES ($1, $2, now(), $3, $4, $5) " +
+        std::string(catch_up_anew) + " RETURNING c.id",
     {oid::uuid, oid::text, oid::text, oid::timestamptz, oid::uuid}};
 
-// $1 provider, $2 operations to look at, $3 backlog, $4 IDs for what is asked. Reads by the operations' own IDs, so that a step
-// costs the same however few of them are the provider's.
+// $1 provider, $2 operations to read, $3 backlog, $4 IDs for what is asked, in their order, $5 how many. Downwards from the
+// newest: what an outage has hit is the newest, and has the limits that run out first. Reads by the operations' own IDs, so that
+// a step costs the same however few of them are the provider's. `place` is where a binary before this one has come to, upwards.
 const statement advance_listing{
     "advance_catch_up",
-    "WITH run AS MATERIALIZED (SELECT c.id, c.place, c.started_by FROM recibo.catch_ups c WHERE c.provider = $1 "
+    "WITH run AS MATERIALIZED (SELECT c.id, coalesce(c.below, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) AS below, "
+    "(lpad(to_hex(greatest(floor(extract(epoch FROM c.since) * 1000), 0)::bigint), 12, '0') || repeat('0', 20))::uuid AS bottom, "
+    "c.started_by FROM recibo.catch_ups c WHERE c.provider = $1 "
     "AND c.listed_at IS NULL AND (SELECT count(*) FROM (SELECT FROM recibo.look_ups q WHERE q.provider = $1 AND q.status IN "
     "('queued', 'asking') AND q.status = 'queued' ORDER BY (q.cause = 'catch_up'), q.id LIMIT $3) q) < $3 FOR UPDATE SKIP "
     "LOCKED), "
-    // A bound of the index, not a condition of a join.
-    "seen AS MATERIALIZED (SELECT o.id, o.provider, o.state, o.workflow FROM recibo.operations o WHERE o.id > (SELECT run.place "
-    "FROM run) "
-    "ORDER BY o.id LIMIT $2), "
-    "wanted AS (SELECT s.id, row_number() OVER (ORDER BY s.id) AS n FROM seen s "
-    "JOIN recibo.workflow_versions w ON w.version_key = s.workflow WHERE s.provider = $1 AND NOT EXISTS ("
-    "SELECT FROM jsonb_array_elements(w.definition::jsonb -> 'states') x "
-    "WHERE x ->> 'name' = s.state AND (x ->> 'terminal')::boolean)), "
+    "seen AS MATERIALIZED (SELECT o.id, o.provider, o.state, o.workflow FROM recibo.operations o "
+    "WHERE o.id < (SELECT run.below FROM run) AND o.id >= (SELECT run.bottom FROM run) ORDER BY o.id DESC LIMIT $2), "
+    // Each table is taken apart once, however many live by it.
+    "ended AS MATERIALIZED (SELECT w.version_key, x.value ->> 'name' AS state FROM recibo.workflow_versions w "
+    "CROSS JOIN LATERAL jsonb_array_elements(w.definition::jsonb -> 'states') AS x(value) WHERE w.version_key IN "
+    "(SELECT s.workflow FROM seen s WHERE s.provider = $1) AND coalesce((x.value ->> 'terminal')::boolean, false)), "
+    "wanted AS MATERIALIZED (SELECT s.id, row_number() OVER (ORDER BY s.id DESC) AS n FROM seen s WHERE s.provider = $1 "
+    "AND NOT EXISTS (SELECT FROM ended e WHERE e.version_key = s.workflow AND e.state = s.state) ORDER BY s.id DESC LIMIT $5), "
     "asked AS (INSERT INTO recibo.look_ups AS l (id, operation, provider, cause, asked_by, asked_at, catch_up) "
     "SELECT i.id, w.id, $1, 'catch_up', run.started_by, now(), run.id FROM wanted w "
     "JOIN unnest($4) WITH ORDINALITY AS i(id, n) ON i.n = w.n, run ORDER BY w.id "
     "ON CONFLICT (operation, reference) WHERE status = 'queued' DO UPDATE SET times = l.times + 1, catch_up = excluded.catch_up "
-    "RETURNING 1) "
-    "UPDATE recibo.catch_ups c SET place = coalesce((SELECT s.id FROM seen s ORDER BY s.id DESC LIMIT 1), c.place), asked = "
-    "c.asked + "
-    "(SELECT count(*) FROM asked), listed_at = CASE WHEN (SELECT count(*) FROM seen) < $2 THEN now() END "
-    "FROM run WHERE c.id = run.id RETURNING c.listed_at IS NULL",
-    {oid::text, oid::int8, oid::int8, oid::uuid_array}};
+    "RETURNING 1), "
+    "went AS MATERIALIZED (SELECT (SELECT count(*) FROM wanted) = $5 AS full_, (SELECT count(*) FROM seen) < $2 AS all_) "
+    "UPDATE recibo.catch_ups c SET below = coalesce(CASE WHEN went.full_ THEN (SELECT w.id FROM wanted w ORDER BY w.id LIMIT 1) "
+    "ELSE (SELECT s.id FROM seen s ORDER BY s.id LIMIT 1) END, c.below), asked = c.asked + (SELECT count(*) FROM asked), "
+    "listed_at = CASE WHEN went.all_ AND NOT went.full_ THEN now() END "
+    "FROM run, went WHERE c.id = run.id RETURNING c.listed_at IS NULL",
+    {oid::text, oid::int8, oid::int8, oid::uuid_array, oid::int8}};
 
 const statement select_catch_up{
     "read_catch_up",
@@ -89,14 +96,14 @@ awaitable<result<catch_up_id>> start_catch_up(postgres::pool& pool, std::string 
 }
 
 awaitable<result<std::optional<bool>>> advance_catch_up(postgres::pool& pool, std::string provider, int backlog, deadline until) {
-  binary_array ids(oid::uuid);
+  std::vector<look_up_id> made;
   const auto at = now();
-  for (int i = 0; i < catch_up_step; ++i) {
-    const auto id = make_id<look_up_id>(at);
-    ids.add(id.binary());
-  }
+  for (int i = 0; i < catch_up_asks; ++i) made.push_back(make_id<look_up_id>(at));
+  std::sort(made.begin(), made.end());
+  binary_array ids(oid::uuid);
+  for (const auto& id : made) ids.add(id.binary());
   parameters with;
-  with.text(provider).int8(catch_up_step).int8(backlog).array(std::move(ids));
+  with.text(provider).int8(catch_up_step).int8(backlog).array(std::move(ids)).int8(catch_up_asks);
   pipeline work;
   work.add(advance_listing, std::move(with));
   const auto done = co_await run_catch_up_step(pool, std::move(work), until);

@@ -1,6 +1,7 @@
 #include "recibo/storage/event_lists.hpp"
 
 #include "columns.hpp"
+#include "missed.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
 namespace recibo::storage {
@@ -18,10 +19,8 @@ using postgres::statement;
 // holds a page of it finds it claimed by nobody.
 const statement insert_event_list{
     "insert_event_list",
-    "INSERT INTO recibo.event_lists AS e (id, provider, started_at, started_by, since) VALUES ($1, $2, now(), $3, $4) "
-    "ON CONFLICT (provider) WHERE ended_at IS NULL DO UPDATE SET since = least(e.since, excluded.since), "
-    "cursor = '', pages = 0, next_attempt_at = NULL, reason = NULL, lease_until = NULL, leased_by = NULL "
-    "RETURNING e.id",
+    "INSERT INTO recibo.event_lists AS e (id, provider, started_at, started_by, since) VALUES ($1, $2, now(), $3, $4) " +
+        std::string(event_list_anew) + " RETURNING e.id",
     {oid::uuid, oid::text, oid::text, oid::timestamptz}};
 
 const statement claim_one_page{
@@ -31,29 +30,30 @@ const statement claim_one_page{
     "AND NOT EXISTS (SELECT FROM recibo.look_up_lanes n WHERE n.provider = $1 AND n.asked_until > now()) "
     "FOR UPDATE SKIP LOCKED) "
     "UPDATE recibo.event_lists e SET lease_until = now() + $3 * interval '1 millisecond', leased_by = $2, "
-    "attempts = e.attempts + 1 FROM due WHERE e.id = due.id RETURNING e.id, e.since, e.cursor, e.pages, e.attempts",
+    "attempts = e.attempts + 1 FROM due WHERE e.id = due.id RETURNING e.id, e.since, e.cursor, e.pages, e.attempts, e.rounds",
     {oid::text, oid::uuid, oid::int8}};
 
 // $1 ID, $2 holder, $3 attempts, $4 a page is on record, $5 it has ended, $6 cursor, $7 reason, $8 wait in ms, $9 attempts that
-// do not count, $10 to $14 events, known, parked, review, failed, $15 deliveries.
+// do not count, $10 to $14 events, known, parked, review, failed, $15 deliveries, $16 a round of attempts was in vain.
 const statement settle_one_page{
     "settle_page",
     "WITH mine AS MATERIALIZED (SELECT count(*) AS n FROM recibo.deliveries d WHERE d.id = ANY($15) AND d.look_up = $1 "
     "AND d.disposition IN ('applied', 'partial')) "
     "UPDATE recibo.event_lists e SET lease_until = NULL, leased_by = NULL, "
     "cursor = CASE WHEN $4 THEN $6 ELSE e.cursor END, pages = e.pages + CASE WHEN $4 THEN 1 ELSE 0 END, "
-    "attempts = CASE WHEN $4 AND NOT $5 THEN 0 ELSE e.attempts - $9 END, "
+    "attempts = CASE WHEN ($4 AND NOT $5) OR $16 THEN 0 ELSE e.attempts - $9 END, "
+    "rounds = CASE WHEN $4 THEN 0 WHEN $16 THEN e.rounds + 1 ELSE e.rounds END, "
     "ended_at = CASE WHEN $5 THEN now() END, reason = $7, next_attempt_at = now() + $8 * interval '1 millisecond', "
     "events = e.events + $10, healed = e.healed + mine.n, known = e.known + greatest($11 - mine.n, 0), "
     "parked = e.parked + $12, review = e.review + $13, failed = e.failed + $14 "
     "FROM mine WHERE e.id = $1 AND e.leased_by = $2 AND e.attempts = $3 AND e.ended_at IS NULL",
     {oid::uuid, oid::uuid, oid::int4, oid::boolean, oid::boolean, oid::text, oid::text, oid::int8, oid::int4, oid::int8,
-     oid::int8, oid::int8, oid::int8, oid::int8, oid::uuid_array}};
+     oid::int8, oid::int8, oid::int8, oid::int8, oid::uuid_array, oid::boolean}};
 
 const statement select_event_list{
     "read_event_list",
     "SELECT id, provider, started_by, started_at, since, ended_at, reason, pages::int8, events, healed, known, parked, review, "
-    "failed FROM recibo.event_lists WHERE id = $1",
+    "failed, CASE WHEN ended_at IS NULL THEN next_attempt_at END FROM recibo.event_lists WHERE id = $1",
     {oid::uuid}};
 
 awaitable<result<postgres::outcome>> run_event_lists(postgres::pool& pool, pipeline work, deadline until) {
@@ -91,6 +91,7 @@ awaitable<result<std::optional<claimed_page>>> claim_page(postgres::pool& pool, 
   out.cursor = rows.string(0, 2);
   out.pages = rows.int4(0, 3);
   out.attempts = rows.int4(0, 4);
+  out.rounds = rows.int4(0, 5);
   co_return std::optional(std::move(out));
 }
 
@@ -104,7 +105,13 @@ awaitable<result<void>> settle_page(postgres::pool& pool, look_up_holder by, pag
   with.uuid(what.id).uuid(by).int4(what.attempts).boolean(recorded).boolean(ended).text(what.cursor);
   with.text(what.reason.empty() ? std::nullopt : std::optional(what.reason));
   with.int8(what.wait.count()).int4(what.what == next::cut ? 1 : 0);
-  with.int8(what.events).int8(what.known).int8(what.parked).int8(what.review).int8(what.failed).array(std::move(deliveries));
+  with.int8(what.events)
+      .int8(what.known)
+      .int8(what.parked)
+      .int8(what.review)
+      .int8(what.failed)
+      .array(std::move(deliveries))
+      .boolean(what.what == next::later);
   pipeline work;
   work.add(settle_one_page, std::move(with));
   const auto done = co_await run_event_lists(pool, std::move(work), until);
@@ -133,6 +140,7 @@ awaitable<result<std::optional<event_list_report>>> read_event_list(postgres::po
   out.parked = found->int8(0, 11);
   out.review = found->int8(0, 12);
   out.failed = found->int8(0, 13);
+  out.next_attempt_at = found->time_or_null(0, 14);
   co_return std::optional(std::move(out));
 }
 

@@ -2,6 +2,7 @@
 
 #include "by_index.hpp"
 #include "columns.hpp"
+#include "missed.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
 #include <algorithm>
@@ -39,7 +40,8 @@ const statement find_retry_look_ups{
     "SELECT l.operation, l.sequence, (SELECT max(t.sequence) FROM recibo.transitions t WHERE t.operation = l.operation), "
     "l.status, "
     "coalesce(l.reason, ''), coalesce(l.disposition, ''), coalesce(l.repeatable, ''), "
-    "coalesce(l.settled_at > now() - interval '30 seconds', false) FROM unnest($1) AS w(operation) "
+    "coalesce(l.settled_at > now() - interval '30 seconds', false), coalesce(l.asked_by = 'clock' AND l.settled_at > now() - "
+    "interval '5 minutes' AND (l.status = 'answered' OR l.reason = 'not_found'), false) FROM unnest($1) AS w(operation) "
     "CROSS JOIN LATERAL (SELECT * FROM recibo.look_ups x WHERE x.operation = w.operation AND x.sequence IS NOT NULL "
     "AND x.reference = '' ORDER BY x.id DESC LIMIT 1) l",
     {oid::uuid_array}};
@@ -133,15 +135,27 @@ const statement insert_attempt{
     "VALUES ($1, $2, now(), $3, $4, $5, $6) ON CONFLICT DO NOTHING",
     {oid::uuid, oid::int4, oid::text, oid::int4, oid::int4, oid::text}};
 
-// Several replicas may find out at once: the one that comes first counts.
-const statement open_lane{"open_look_up_breaker",
-                          "UPDATE recibo.look_up_lanes SET breaker = 'open', retry_at = now() + $2 * interval '1 millisecond', "
-                          "openings = openings + 1 WHERE provider = $1 AND breaker <> 'open'",
-                          {oid::text, oid::int8}};
-const statement close_lane{"close_look_up_breaker",
-                           "UPDATE recibo.look_up_lanes SET breaker = 'closed', retry_at = NULL, openings = 0 "
-                           "WHERE provider = $1 AND breaker <> 'closed'",
-                           {oid::text}};
+// Several replicas may find out at once: the one that comes first counts. What is known holds for as long as nobody tries, and
+// a little longer, until the next attempt has been made; and for a day at most.
+const statement open_lane{
+    "open_look_up_breaker",
+    "WITH opened AS (UPDATE recibo.look_up_lanes SET breaker = 'open', retry_at = now() + $2 * interval '1 millisecond', "
+    "openings = openings + 1 WHERE provider = $1 AND breaker <> 'open' RETURNING provider) "
+    "INSERT INTO recibo.provider_downtimes AS d (provider, cause, began_at, known_until) SELECT o.provider, 'look_ups', now(), "
+    "now() + $2 * interval '1 millisecond' + interval '1 minute' FROM opened o WHERE $3 "
+    "ON CONFLICT (provider, cause) WHERE ended_at IS NULL DO UPDATE SET "
+    "known_until = greatest(d.known_until, least(excluded.known_until, d.began_at + interval '1 day'))",
+    {oid::text, oid::int8, oid::boolean}};
+// $1 provider, $2 it can be asked, $3 it lists its events.
+const statement close_lane{
+    "close_look_up_breaker",
+    "WITH closed AS (UPDATE recibo.look_up_lanes SET breaker = 'closed', retry_at = NULL, openings = 0 "
+    "WHERE provider = $1 AND breaker <> 'closed' RETURNING provider), "
+    "back AS (UPDATE recibo.provider_downtimes d SET ended_at = least(now(), d.known_until) FROM closed c "
+    "WHERE d.provider = c.provider AND d.cause = 'look_ups' AND d.ended_at IS NULL RETURNING d.provider, d.began_at), "
+    "missed AS (SELECT b.provider, b.began_at FROM back b WHERE b.began_at < now() - interval '5 minutes'), " +
+        ask_about_missed("missed", "$2", "$3") + "SELECT count(*) FROM closed",
+    {oid::text, oid::boolean, oid::boolean}};
 
 const statement hold_lane{"hold_look_ups",
                           "UPDATE recibo.look_up_lanes SET asked_until = greatest(asked_until, now() + $2 * interval "
@@ -200,6 +214,13 @@ const statement select_oldest{
     "ORDER BY l.provider, l.id LIMIT 1) n) SELECT provider, extract(epoch FROM now() - asked_at)::text FROM first",
     {}};
 
+const statement select_unread_lists{
+    "unread_event_lists",
+    "SELECT e.provider, extract(epoch FROM now() - e.started_at)::text FROM (SELECT DISTINCT ON (x.provider) x.provider, "
+    "x.started_at, x.ended_at, x.reason FROM recibo.event_lists x ORDER BY x.provider, x.id DESC) e "
+    "WHERE e.ended_at IS NULL OR e.reason IS NOT NULL",
+    {}};
+
 awaitable<result<postgres::outcome>> run_look_ups(postgres::pool& pool, pipeline work, deadline until) {
   auto done = co_await pool.run(work, until);
   if (!done.ok()) co_return postgres::to_error(done);
@@ -256,6 +277,7 @@ std::vector<retry_look_up> read_retry_look_ups(const postgres::rows& from) {
     one.disposition = from.string(i, 5);
     one.repeatable = from.string(i, 6);
     one.fresh = from.boolean(i, 7);
+    one.by_clock = from.boolean(i, 8);
   }
   return out;
 }
@@ -353,16 +375,24 @@ awaitable<result<void>> settle_look_up(postgres::pool& pool, look_up_holder by, 
 }
 
 awaitable<result<void>> open_look_up_breaker(postgres::pool& pool, std::string provider, std::chrono::milliseconds wait,
-                                             deadline until) {
+                                             bool theirs, deadline until) {
   parameters with;
-  with.text(provider).int8(wait.count());
+  with.text(provider).int8(wait.count()).boolean(theirs);
   return change_lane(pool, open_lane, std::move(with), until);
 }
 
-awaitable<result<void>> close_look_up_breaker(postgres::pool& pool, std::string provider, deadline until) {
+awaitable<result<void>> close_look_up_breaker(postgres::pool& pool, std::string provider, missed_by ask, deadline until) {
   parameters with;
-  with.text(provider);
+  with.text(provider).boolean(ask.look_ups).boolean(ask.event_list);
   return change_lane(pool, close_lane, std::move(with), until);
+}
+
+awaitable<result<std::vector<std::pair<std::string, double>>>> unread_event_lists(postgres::pool& pool, deadline until) {
+  const auto found = co_await pool.query(select_unread_lists, parameters(), until);
+  if (!found) co_return found.error();
+  std::vector<std::pair<std::string, double>> out;
+  for (int i = 0; i < found->size(); ++i) out.emplace_back(found->string(i, 0), std::max(0.0, std::stod(found->string(i, 1))));
+  co_return out;
 }
 
 awaitable<result<void>> hold_look_ups(postgres::pool& pool, std::string provider, std::chrono::milliseconds wait,

@@ -1,6 +1,7 @@
 #include "recibo/storage/timers.hpp"
 
 #include "columns.hpp"
+#include "missed.hpp"
 
 #include <string>
 
@@ -21,10 +22,18 @@ const statement find_timers{
         " seconds'), now() FROM unnest($1) AS w(operation) JOIN recibo.timers t ON t.operation = w.operation",
     {oid::uuid_array}};
 
-const statement find_downtimes{"find_downtimes",
-                               "SELECT d.began_at, d.ended_at FROM recibo.downtimes d WHERE d.ended_at > (SELECT min(t.set_at) "
-                               "FROM recibo.timers t WHERE t.operation = ANY($1)) ORDER BY d.began_at",
-                               {oid::uuid_array}};
+// A provider that was out for seconds is no outage.
+const statement find_downtimes{
+    "find_downtimes",
+    "WITH since AS MATERIALIZED (SELECT min(t.set_at) AS at FROM recibo.timers t WHERE t.operation = ANY($1)), "
+    "theirs AS (SELECT p.began_at, coalesce(p.ended_at, least(now(), p.known_until)) AS ended_at, p.provider, "
+    "p.ended_at IS NULL AND p.known_until > now() AS goes_on FROM recibo.provider_downtimes p, since "
+    "WHERE coalesce(p.ended_at, p.known_until) > since.at "
+    "AND p.provider IN (SELECT o.provider FROM recibo.operations o WHERE o.id = ANY($1))) "
+    "SELECT d.began_at, d.ended_at, '', false FROM recibo.downtimes d, since WHERE d.ended_at > since.at "
+    "UNION ALL SELECT t.began_at, t.ended_at, t.provider, t.goes_on FROM theirs t WHERE t.goes_on "
+    "OR t.ended_at > t.began_at + interval '1 minute' ORDER BY 1",
+    {oid::uuid_array}};
 
 const statement insert_timers{
     "set_timers",
@@ -133,15 +142,16 @@ const statement beat_intake{
     "WHERE last.alive_at < now() - $1 * interval '1 second' ON CONFLICT DO NOTHING RETURNING began_at, ended_at), "
     "asked AS (INSERT INTO recibo.catch_ups AS c (id, provider, started_at, started_by, since, place) "
     "SELECT a.id, a.provider, now(), 'outage', s.since, (lpad(to_hex((extract(epoch FROM s.since) * 1000)::bigint), 12, '0') || "
-    "repeat('0', 20))::uuid FROM noted, unnest($2, $3) AS a(provider, id), (SELECT now() - interval '30 days' AS since) s "
-    "ON CONFLICT (provider) WHERE listed_at IS NULL DO UPDATE SET place = least(c.place, excluded.place), "
-    "since = least(c.since, excluded.since)), "
-    // An event is listed by when it happened, which may be a while before it is sent.
-    "listed AS (INSERT INTO recibo.event_lists AS e (id, provider, started_at, started_by, since) "
-    "SELECT a.id, a.provider, now(), 'outage', noted.began_at - interval '1 hour' FROM noted, unnest($4, $5) AS a(provider, id) "
-    "ON CONFLICT (provider) WHERE ended_at IS NULL DO UPDATE SET since = least(e.since, excluded.since), "
-    "cursor = '', pages = 0, next_attempt_at = NULL, reason = NULL, lease_until = NULL, leased_by = NULL) "
-    "SELECT noted.began_at, noted.ended_at FROM last LEFT JOIN noted ON true",
+    "repeat('0', 20))::uuid FROM noted, unnest($2, $3) AS a(provider, id), (SELECT " +
+        std::string(all_open_since) + " AS since) s " + catch_up_anew +
+        "), "
+        // An event is listed by when it happened, which may be a while before it is sent.
+        "listed AS (INSERT INTO recibo.event_lists AS e (id, provider, started_at, started_by, since) "
+        "SELECT a.id, a.provider, now(), 'outage', noted.began_at - interval '1 hour' FROM noted, unnest($4, $5) AS a(provider, "
+        "id) " +
+        event_list_anew +
+        ") "
+        "SELECT noted.began_at, noted.ended_at FROM last LEFT JOIN noted ON true",
     {oid::int8, oid::text_array, oid::uuid_array, oid::text_array, oid::uuid_array}};
 
 void append_find_timers(checked_pipeline& to, const std::vector<operation_id>& operations) {
@@ -175,9 +185,10 @@ void append_find_downtimes(checked_pipeline& to, const std::vector<operation_id>
   to.add(find_downtimes, std::move(with));
 }
 
-std::vector<transition::downtime> read_downtimes(const rows& from) {
-  std::vector<transition::downtime> out;
-  for (int i = 0; i < from.size(); ++i) out.push_back({from.time(i, 0), from.time(i, 1)});
+std::vector<downtime_row> read_downtimes(const rows& from) {
+  std::vector<downtime_row> out;
+  for (int i = 0; i < from.size(); ++i)
+    out.push_back({{from.time(i, 0), from.time(i, 1), from.boolean(i, 3)}, from.string(i, 2)});
   return out;
 }
 

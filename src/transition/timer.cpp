@@ -24,10 +24,11 @@ sys_micros put_off(timer_kind what, sys_micros set, sys_micros due, std::span<co
   auto counted = set;
   for (const auto& one : downtimes) {
     if (one.ended <= set) continue;
-    const auto end = one.ended + resend_gap;
+    const auto end = one.goes_on ? one.ended : one.ended + resend_gap;
     const auto begin = std::max(one.began, counted);
     if (begin >= due || end <= begin) continue;
     due = what == timer_kind::limit ? due + (end - begin) : std::max(due, end);
+    if (one.goes_on) due = std::max(due, end + outage_look_every);
     counted = end;
   }
   return due;

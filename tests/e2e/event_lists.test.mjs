@@ -61,6 +61,11 @@ const done = (id) => until(`${id} is done`, async () => {
   assert.equal(now.status, 200, now.text);
   return now.json.done ? now.json : null;
 }, { timeout: 60_000 });
+// All attempts were in vain: it is tried again after an hour.
+const postponed = (id, reason) => until(`${id} waits`, async () => {
+  const now = (await recibo.api('GET', `/v1/event-lists/${id}`)).json;
+  return now.reason === reason && Date.parse(now.next_attempt_at) > Date.now() + 3_000_000 ? now : null;
+}, { timeout: 60_000 });
 const numbers = ({ pages, events, healed, known, parked, review, failed }) => ({ pages, events, healed, known, parked, review, failed });
 
 test('what never arrived is applied, what had is a duplicate, and the report tells them apart', async () => {
@@ -81,6 +86,12 @@ test('what never arrived is applied, what had is a duplicate, and the report tel
   await recibo.expectCounts(missed, 1, 1, 0);
   await recibo.expectCounts(had, 1, 1, 0);
   await recibo.expectCounts(twice, 2, 2, 0);
+  // What waited for its operation says how it came, too.
+  await recibo.accepted(foreign, { provider: 'listed' });
+  assert.equal((await recibo.get(foreign)).state, 'completed');
+  const applied = (await recibo.timeline(foreign)).find((e) => e.kind === 'delivery');
+  assert.equal(applied.look_up_id, report.event_list_id, JSON.stringify(applied));
+  assert.equal((await recibo.audit(foreign)).code, 0);
   const [delivery] = await recibo.deliveries(missed);
   assert.deepEqual([delivery.disposition, delivery.peer, delivery.secret], ['applied', '127.0.0.1', '']);
   assert.equal((await recibo.api('GET', `/v1/deliveries/${delivery.id}`)).json.look_up_id, report.event_list_id, 'it says how it came');
@@ -88,7 +99,7 @@ test('what never arrived is applied, what had is a duplicate, and the report tel
   const late = await recibo.deliver('listed', callbackBody(missed, 'e-missed'), { secret });
   assert.deepEqual([late.status, late.replayed], [200, true], 'it says what is on record');
   const again = await done(await start('listed'));
-  assert.deepEqual([again.healed, again.known, again.review], [0, 5, 0], JSON.stringify(again));
+  assert.deepEqual([again.healed, again.known, again.review], [0, 6, 0], JSON.stringify(again));
   await recibo.expectCounts(twice, 2, 2, 0);
 });
 
@@ -107,16 +118,29 @@ test('a list that would never end is given up, with what was read on record', as
   const report = await done(await start('endless'));
   assert.deepEqual([report.reason, report.pages, report.healed], ['too_many_pages', 3, 1], JSON.stringify(report));
   lists.set('endless', [{ data: [], next: 'c1' }, { data: [], next: 'c1' }]);
-  const same = await done(await start('endless'));
-  assert.deepEqual([same.reason, same.pages], ['check_failed', 1], JSON.stringify(same));
+  const same = await postponed(await start('endless'), 'check_failed');
+  assert.deepEqual([same.done, same.pages], [false, 1], JSON.stringify(same));
 });
 
-test('what is no list, or no answer, is asked for again and given up', async () => {
+test('what is no list, or no answer, is asked for again, and once more after a while; what is refused is given up', async () => {
   for (const [answer, reason] of [[{ status: 500, body: '' }, 'server_error'], [{ status: 200, body: '<html>' }, 'no_list'], [{ status: 400, body: '{}' }, 'refused'], [{ items: [] }, 'no_list']]) {
     lists.set('broken', [answer]);
-    const report = await done(await start('broken'));
+    const before = asked('broken').length;
+    const started = await start('broken');
+    const report = reason === 'refused' ? await done(started) : await postponed(started, reason);
     assert.deepEqual([report.reason, report.pages, report.events], [reason, 0, 0], JSON.stringify(report));
+    assert.equal(asked('broken').length - before, reason === 'refused' ? 1 : 3, 'wanted anew, it has all its attempts');
   }
+  assert.equal(await recibo.metric('recibo_event_lists_total', { provider: 'broken', result: 'later' }), 3);
+  assert.equal(await recibo.metric('recibo_event_lists_total', { provider: 'broken', result: 'failed' }), 1);
+  await until('it is seen', async () => (await recibo.metric('recibo_oldest_age_seconds', { queue: 'event_list:broken' })) > 0, { timeout: 40_000 });
+  const missed = await accepted('broken');
+  const late = (await start('broken'));
+  await postponed(late, 'no_list');
+  lists.set('broken', [[event(missed, 'b-0')]]);
+  await recibo.sql('UPDATE recibo.event_lists SET next_attempt_at = now() WHERE id = $1', [late]);
+  const healed = await done(late);
+  assert.deepEqual([healed.reason, healed.healed, healed.next_attempt_at], [null, 1, null]);
   const id = await accepted('broken');
   lists.set('broken', [{ status: 429, headers: { 'retry-after': '1' } }]);
   const started = await start('broken');

@@ -50,6 +50,8 @@ const stage = await Stage.begin({
     config.providers.plain = asked;
     config.providers.itemised = { ...asked, status: { ...status, extract: { request_id: '/id', items: { each: '/lines', item_id: '/line', event: '/status' } } } };
     config.providers.patient = { ...asked, workflow: 'patient', status };
+    config.providers.leisurely = { ...asked, workflow: 'patient', status: { ...status, retry: { attempts: 6, first: '1h', max: '1h' } } };
+    config.providers.dead = { ...asked, workflow: 'patient', status: { ...status, retry: { attempts: 2, first: '1s', max: '1s' } } };
     return config;
   },
 });
@@ -258,6 +260,30 @@ test('the clock asks before it repeats, too', async () => {
   assert.match((await reviews(doubtful)).find((r) => r.kind === 'overdue').detail, /has to be looked at before it is retried/);
 });
 
+test('the clock has time: it ends no back-off, and what was not answered is one review and tried again', async () => {
+  const [slow, dead] = [freshId(), freshId()];
+  provider.says.set(slow, 503);
+  provider.says.set(dead, [503, 503, said(dead, 'unbegun')]);
+  for (const [id, at] of [[slow, 'leisurely'], [dead, 'dead']]) {
+    await recibo.accepted(id, { provider: at });
+    for (const event of ['submitted', 'lost']) assert.equal((await recibo.event(id, { event })).status, 200);
+  }
+  await until('it is given up', async () => (await reviews(dead)).length > 0, { timeout: 40_000 });
+  const timer = (id) => recibo.sql(
+    `SELECT t.fired_at, extract(epoch FROM t.due_at - now())::float AS left FROM recibo.timers t JOIN recibo.operations o ON o.id = t.operation WHERE o.request_id = $1`, [id]);
+  await until('the clock has seen it', async () => (await timer(dead))[0].left > 6, { timeout: 30_000 });
+  assert.deepEqual((await reviews(dead)).map((r) => r.kind), ['look_up']);
+  assert.equal((await timer(dead))[0].fired_at, null);
+  const [look] = await recibo.sql(
+    `SELECT extract(epoch FROM l.next_attempt_at - now())::float AS left, l.attempts FROM recibo.look_ups l JOIN recibo.operations o ON o.id = l.operation WHERE o.request_id = $1`, [slow]);
+  assert.ok(look.left > 30 && look.attempts === 1, JSON.stringify(look));
+  assert.deepEqual(await reviews(slow), []);
+  // When its time has come.
+  await recibo.sql(`UPDATE recibo.look_ups l SET settled_at = settled_at - interval '10 minutes' FROM recibo.operations o WHERE o.id = l.operation AND o.request_id = $1`, [dead]);
+  await recibo.sql(`UPDATE recibo.timers t SET due_at = now() - interval '1 second' FROM recibo.operations o WHERE o.id = t.operation AND o.request_id = $1`, [dead]);
+  await until('it is repeated', async () => (await recibo.get(dead)).state === 'processing', { timeout: 40_000 });
+});
+
 test('a review is not the way around it', async () => {
   const id = await unsure();
   provider.says.set(id, said(id, 'succeeded', { amount: '1.00' }));
@@ -279,7 +305,7 @@ test('killed while the provider is asked: nothing is repeated, and the retry may
   await recibo.restart('kill');
   await pending;
   assert.deepEqual(await moves(id), ['submitted', 'lost']);
-  await recibo.sql("UPDATE recibo.look_ups SET lease_until = now() - interval '1 second' WHERE status = 'asking'");
+  await recibo.sql("UPDATE recibo.look_ups SET lease_until = now() - interval '1 second' WHERE lease_until IS NOT NULL");
   const answer = await until('the retry is raised', async () => {
     const one = await retry(id);
     return one.status === 503 ? null : one;

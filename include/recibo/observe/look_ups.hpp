@@ -18,6 +18,8 @@ class look_up_metrics {
   void attempt(std::string_view provider, std::string_view result);
   // recibo_look_ups_total{provider,result}: look-ups by the disposition of what they brought, or `failed`.
   void settled(std::string_view provider, std::string_view result);
+  // recibo_event_lists_total{provider,result}: readings of event lists: `done`, `failed`, `later`.
+  void listed(std::string_view provider, std::string_view result);
   // recibo_look_up_breaker_state{provider}: 0 closed, 1 half open, 2 open.
   void state(std::string_view provider, std::string_view breaker);
 

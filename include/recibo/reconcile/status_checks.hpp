@@ -27,6 +27,8 @@ class meter {
   virtual void attempt(std::string_view provider, std::string_view result) noexcept = 0;
   // What a look-up came to: the disposition of its answer, or "failed".
   virtual void settled(std::string_view provider, std::string_view result) noexcept = 0;
+  // What became of reading an event list: "done", "failed" (given up), "later" (all attempts in vain, and then again).
+  virtual void listed(std::string_view provider, std::string_view result) noexcept = 0;
   // "closed", "open", "half_open".
   virtual void state(std::string_view provider, std::string_view breaker) noexcept = 0;
 };

@@ -27,6 +27,8 @@ struct provider_watch {
   // expected_rate: so many, within so long.
   std::optional<std::int64_t> at_least;
   std::chrono::seconds within{};
+  // What it may have missed is asked about when it speaks again: of all open operations, and in its list of events.
+  bool look_ups = false, event_list = false;
 };
 // A destination that wants to hear of a change of this type: "provider.silent" or "provider.resumed".
 struct silence_listener {

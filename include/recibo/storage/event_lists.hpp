@@ -28,6 +28,7 @@ struct claimed_page {
   sys_micros since{};
   std::string cursor;
   std::int32_t pages = 0, attempts = 0;  // that are on record; at this page, this one included
+  std::int32_t rounds = 0;               // how often all attempts at this page were in vain
 };
 // nullopt: there is none, somebody else has it, or it has to wait.
 boost::asio::awaitable<result<std::optional<claimed_page>>> claim_page(postgres::pool& pool, std::string provider,
@@ -41,6 +42,7 @@ struct page_outcome {
     done,    // it was the last
     retry,   // after `wait`: `reason` was in the way
     cut,     // the same, and the attempt does not count
+    later,   // after `wait`, with all attempts again: this round of them was in vain
     failed,  // given up for `reason`
   };
   look_up_id id;
@@ -61,7 +63,7 @@ struct event_list_report {
   look_up_id id;
   std::string provider, started_by;
   sys_micros started_at{}, since{};
-  std::optional<sys_micros> ended_at;
+  std::optional<sys_micros> ended_at, next_attempt_at;
   std::optional<std::string> reason;
   std::int64_t pages = 0, events = 0, healed = 0, known = 0, parked = 0, review = 0, failed = 0;
 };

@@ -71,6 +71,7 @@ struct retry_look_up {
   std::string status, reason, disposition;
   std::string repeatable;  // of answered_look_ups::row
   bool fresh = false;      // it has ended within the last half minute
+  bool by_clock = false;   // the clock asked for it, and it was answered, or not known, within the last five minutes
 };
 void append_find_retry_look_ups(checked_pipeline& to, const std::vector<operation_id>& operations);
 std::vector<retry_look_up> read_retry_look_ups(const postgres::rows& from);
@@ -127,9 +128,16 @@ struct look_up_outcome {
 };
 boost::asio::awaitable<result<void>> settle_look_up(postgres::pool& pool, look_up_holder by, look_up_outcome what,
                                                     postgres::deadline until);
+// `theirs`: it does not answer, rather than refuse us; then it is known to be out, and its limits stand still (R44).
 boost::asio::awaitable<result<void>> open_look_up_breaker(postgres::pool& pool, std::string provider,
-                                                          std::chrono::milliseconds wait, postgres::deadline until);
-boost::asio::awaitable<result<void>> close_look_up_breaker(postgres::pool& pool, std::string provider, postgres::deadline until);
+                                                          std::chrono::milliseconds wait, bool theirs, postgres::deadline until);
+// Where it was out for minutes, what may have been missed is asked about in the same transaction.
+struct missed_by {
+  bool look_ups = false;    // all its open operations are looked up
+  bool event_list = false;  // its list of events is read
+};
+boost::asio::awaitable<result<void>> close_look_up_breaker(postgres::pool& pool, std::string provider, missed_by ask,
+                                                           postgres::deadline until);
 // The provider asked not to be asked for so long (Retry-After): no replica claims meanwhile. A longer wish stands.
 boost::asio::awaitable<result<void>> hold_look_ups(postgres::pool& pool, std::string provider, std::chrono::milliseconds wait,
                                                    postgres::deadline until);
@@ -151,9 +159,12 @@ boost::asio::awaitable<result<std::optional<look_up_id>>> find_latest_look_up(po
 // Seconds that the oldest open one has waited, by provider.
 boost::asio::awaitable<result<std::vector<std::pair<std::string, double>>>> oldest_look_ups(postgres::pool& pool,
                                                                                             postgres::deadline until);
+// Seconds since the latest event list of a provider was wanted, where it has not been read to its end.
+boost::asio::awaitable<result<std::vector<std::pair<std::string, double>>>> unread_event_lists(postgres::pool& pool,
+                                                                                               postgres::deadline until);
 
-// Look-ups about every open operation of a provider that was accepted since `since` (R44). One at a time for each provider: while
-// one lists, its ID is returned. The running services list it in steps.
+// Look-ups about every open operation of a provider that was accepted since `since`, the newest first (R44). One at a time for
+// each provider: while one lists, its ID is returned, and it begins anew. The running services list it in steps.
 boost::asio::awaitable<result<catch_up_id>> start_catch_up(postgres::pool& pool, std::string provider, std::string by,
                                                            sys_micros since, postgres::deadline until);
 // A step of the catch-up of a provider, while fewer than `backlog` of its look-ups wait; nullopt: there is none to do. Else

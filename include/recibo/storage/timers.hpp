@@ -31,9 +31,14 @@ struct timer_row {
 };
 void append_find_timers(checked_pipeline& to, const std::vector<operation_id>& operations);
 std::vector<timer_row> read_timers(const postgres::rows& from);
-// Those that ended since the oldest of these operations' timers was set, in the order of their beginnings.
+// Those that ended since the oldest of these operations' timers was set, or go on, in the order of their beginnings: ours, and
+// those of these operations' providers.
+struct downtime_row {
+  transition::downtime when;
+  std::string provider;  // whose it is; empty: ours, so that it counts for all
+};
 void append_find_downtimes(checked_pipeline& to, const std::vector<operation_id>& operations);
-std::vector<transition::downtime> read_downtimes(const postgres::rows& from);
+std::vector<downtime_row> read_downtimes(const postgres::rows& from);
 
 // Sets timers, in place of those of the same kind: `after` from the transaction's time on, or due at `at`.
 struct set_timers {
@@ -73,8 +78,8 @@ extern const postgres::statement select_due_reviews;
 // were set, whether there is more to see.
 extern const postgres::statement repair_timers;
 // $1 seconds, $2 providers that can be asked, $3 an ID for each, $4 providers whose events are listed, $5 an ID for each: a sign
-// of life, and, where the last is older than that, the downtime between them, a catch-up for each of $2 (30 days back) and a
-// reading of the list of each of $4 (from an hour before it); began_at, ended_at (NULL: none).
+// of life, and, where the last is older than that, the downtime between them, a catch-up for each of $2 (all open operations) and
+// a reading of the list of each of $4 (from an hour before it); began_at, ended_at (NULL: none).
 extern const postgres::statement beat_intake;
 
 }  // namespace recibo::storage

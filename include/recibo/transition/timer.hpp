@@ -22,15 +22,20 @@ std::optional<timer_kind> parse_timer_kind(std::string_view word) noexcept;
 // What a deadline raises; a limit names its event itself.
 inline constexpr std::string_view deadline_event = "overdue";
 
-// When no replica was ready to take callbacks.
+// When no replica was ready to take callbacks, or a provider was out.
 struct downtime {
   sys_micros began{}, ended{};
+  bool goes_on = false;  // it has not ended: `ended` is now
 };
+
+// While an outage goes on, what runs out is looked at again after so long.
+inline constexpr std::chrono::seconds outage_look_every{30};
 
 // When a timer runs out that was set at `set` and is due at `due`, after these downtimes, in the order of their beginnings.
 // After each, what was missed is still being sent for `resend_gap`.
 // A limit stands still meanwhile: it is put off by as long as it ran within [began, ended + gap]. A deadline is a point in
-// time: where it falls within, it waits for the end. Downtimes that ended before `set` are over and change nothing, so that
+// time: where it falls within, it waits for the end. One that goes on has no gap behind it yet: what falls within is put off by
+// what has passed of it, and looked at again. Downtimes that ended before `set` are over and change nothing, so that
 // a timer which is put off, and set anew at that time, is not put off by the same downtime twice.
 sys_micros put_off(timer_kind what, sys_micros set, sys_micros due, std::span<const downtime> downtimes,
                    std::chrono::seconds resend_gap) noexcept;

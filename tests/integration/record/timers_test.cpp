@@ -225,6 +225,35 @@ TEST_F(Timers, AnOutagePutsOffOnceAndTheNextOneAgain) {
   EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_fired) << "by the same outage no second time";
 }
 
+TEST_F(Timers, AnOutageOfAProviderStopsItsOwnLimitsAlone) {
+  timed_work work(db);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  ASSERT_TRUE(work.one(work.registration("r-2", "own")));
+  ASSERT_TRUE(work.one(work.event("r-2", "submitted")));
+  const auto ran_out = [&] {
+    run_out();
+    db.sql("UPDATE recibo.timers SET set_at = now() - interval '30 minutes'");
+  };
+  ran_out();
+  db.sql(
+      "INSERT INTO recibo.provider_downtimes (provider, cause, began_at, known_until) VALUES ('p1', 'silence', now() - "
+      "interval '10 minutes', now() + interval '1 hour')");
+  EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_put_off);
+  EXPECT_EQ(minutes_left().substr(0, 2), "10") << "what was left when it began";
+  EXPECT_EQ(work.one(work.due("r-2"))->detail, record::timer_fired) << "another provider's";
+  ran_out();
+  db.sql("UPDATE recibo.provider_downtimes SET ended_at = now() - interval '1 minute'");
+  EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_put_off);
+  EXPECT_EQ(minutes_left(), "14") << "nine of the outage, and five until it sends again";
+  ran_out();
+  db.sql("UPDATE recibo.provider_downtimes SET ended_at = NULL, known_until = now() - interval '9 minutes'");
+  EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_put_off);
+  EXPECT_EQ(minutes_left(), "6") << "one that was known, and five";
+  ran_out();
+  db.sql("UPDATE recibo.provider_downtimes SET known_until = began_at + interval '30 seconds'");
+  EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_fired) << "seconds are no outage";
+}
+
 TEST_F(Timers, PutOffAndMovedInOneBatchIsMoved) {
   timed_work work(db);
   ASSERT_TRUE(work.one(work.registration("r-1")));

@@ -30,6 +30,7 @@ class Silence : public ::testing::Test {
       one.within = 1h;
     }
     if (callbacks > 0) one.heard_since = 10ms;
+    one.look_ups = one.event_list = true;
     one.callbacks = callbacks;
     const std::vector<silence_listener> listeners = {
         {"desk", "provider.silent"}, {"desk", "provider.resumed"}, {"pager", "provider.silent"}};
@@ -54,7 +55,10 @@ class Silence : public ::testing::Test {
            ", spoke_at = spoke_at" + minus);
     db.sql("UPDATE recibo.provider_counts SET at = at" + minus);
   }
-  void nobody_watched() { db.sql("UPDATE recibo.provider_activity SET watched_at = now() - interval '1 hour'"); }
+  void nobody_watched() {
+    db.sql("UPDATE recibo.provider_activity SET watched_at = now() - interval '1 hour'");
+    db.sql("UPDATE recibo.intake SET alive_at = now() - interval '1 hour'");
+  }
   std::string told() {
     return db.sql(
         "SELECT coalesce(string_agg(n.destination || ':' || n.type || ':' || n.sequence, ' ' ORDER BY n.sequence, "
@@ -104,6 +108,74 @@ TEST_F(Silence, AnOutageOfOursIsNotTheirs) {
   EXPECT_EQ(round(2), "") << "not a whole window since somebody listens again";
   later("25 minutes");
   EXPECT_EQ(round(), "acme silent below_rate");
+}
+
+TEST_F(Silence, WhoIsPutBackIntoTheConfigurationIsWaitedForAsLongAsEver) {
+  round(1, false, true);
+  later("3 hours");
+  nobody_watched();
+  db.sql("UPDATE recibo.intake SET alive_at = now()");
+  EXPECT_EQ(round(0, false, true), "");
+  const auto since_then = [&](const std::string& by) {
+    later(by);
+    db.sql("UPDATE recibo.provider_activity SET put_back_at = put_back_at - interval '" + by + "'");
+  };
+  since_then("20 minutes");
+  EXPECT_EQ(round(0, false, true), "") << "longer than the resend gap, shorter than its alert";
+  since_then("11 minutes");
+  EXPECT_EQ(round(0, false, true), "acme silent quiet");
+}
+
+TEST_F(Silence, WhoWasDownMeanwhileIsStillAnOutageOfOurs) {
+  round(1, false, true);
+  later("3 hours");
+  nobody_watched();
+  db.sql("INSERT INTO recibo.downtimes VALUES (now() - interval '1 hour', now() - interval '3 seconds')");
+  db.sql("UPDATE recibo.intake SET alive_at = now()");
+  EXPECT_EQ(round(0, false, true), "");
+  later("6 minutes");
+  EXPECT_EQ(round(0, false, true), "acme silent quiet") << "after the resend gap";
+}
+
+TEST_F(Silence, WhileItLastsTheProviderIsKnownToBeOutAndThenItIsAskedWhatItCouldNotSay) {
+  const auto out = [&] {
+    return db.sql(
+        "SELECT coalesce(string_agg(provider || ' ' || round(extract(epoch FROM coalesce(ended_at, now()) - began_at) / "
+        "60) || CASE WHEN ended_at IS NULL THEN ' on' ELSE '' END, ', ' ORDER BY id), '') FROM "
+        "recibo.provider_downtimes");
+  };
+  round(1, false, true);
+  later("31 minutes");
+  EXPECT_EQ(round(0, false, true), "acme silent quiet");
+  EXPECT_EQ(out(), "acme 31 on");
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.catch_ups"), "0");
+  EXPECT_EQ(round(1, false, true), "acme resumed quiet");
+  EXPECT_EQ(out(), "acme 31");
+  EXPECT_EQ(
+      db.sql("SELECT provider || ' ' || started_by || ' ' || extract(epoch FROM since)::int || ' ' || substr(id::text, 15, 1) "
+             "FROM recibo.catch_ups"),
+      "acme outage 0 7")
+      << "all that are open";
+  EXPECT_EQ(db.sql("SELECT provider || ' ' || started_by || ' ' || round(extract(epoch FROM now() - since) / 60) FROM "
+                   "recibo.event_lists"),
+            "acme outage 91")
+      << "from an hour before it was last heard";
+}
+
+TEST_F(Silence, WhoNeverCalledIsNotKnownToBeOut) {
+  round(0, false, true);
+  later("31 minutes");
+  EXPECT_EQ(round(0, false, true), "acme silent quiet");
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.provider_downtimes"), "0");
+}
+
+TEST_F(Silence, WhoSaysLessThanIsExpectedIsNotOut) {
+  round(3);
+  later("65 minutes");
+  EXPECT_EQ(round(), "acme silent below_rate");
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.provider_downtimes"), "0");
+  EXPECT_EQ(round(12), "acme resumed below_rate");
+  EXPECT_EQ(db.sql("SELECT (SELECT count(*) FROM recibo.catch_ups) || ' ' || (SELECT count(*) FROM recibo.event_lists)"), "1 1");
 }
 
 TEST_F(Silence, AnotherWindowIsCountedFromThenOn) {

@@ -56,6 +56,19 @@ TEST(Timer, OneThatWasPutOffIsNotPutOffByTheSameOutageAgain) {
   EXPECT_EQ(put_off(timer_kind::limit, after_noon(91s), once, downtimes, 30s), once);
 }
 
+TEST(Timer, WhileAnOutageGoesOnNothingRunsOutAndNoGapIsCountedYet) {
+  const std::vector<downtime> until_100{{after_noon(40s), after_noon(100s), true}};
+  const auto once = put_off(timer_kind::limit, clock_noon, after_noon(95s), until_100, 300s);
+  EXPECT_EQ(once, after_noon(155s)) << "55 s of it were left when it began";
+  EXPECT_EQ(put_off(timer_kind::limit, clock_noon, after_noon(41s), until_100, 300s), after_noon(130s))
+      << "looked at each half minute";
+  EXPECT_EQ(put_off(timer_kind::deadline, clock_noon, after_noon(60s), until_100, 300s), after_noon(130s));
+  EXPECT_EQ(put_off(timer_kind::limit, clock_noon, after_noon(40s), until_100, 300s), after_noon(40s)) << "it ran out before";
+  // Put off at 100 s; it ends at 160 s, and the provider sends again for 30 s.
+  const std::vector<downtime> over{{after_noon(40s), after_noon(160s)}};
+  EXPECT_EQ(put_off(timer_kind::limit, after_noon(100s), once, over, 30s), after_noon(245s)) << "55 s after 190 s";
+}
+
 TEST(Timer, OnlyThePlaceInTheOrderOfTimesCounts) {
   // A clock that was set back or forward moves all times alike; so does a change to summer time, which moves none.
   for (const auto step : {-3600s, 0s, 3600s, 86400s * 365}) {

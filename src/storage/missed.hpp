@@ -1,0 +1,41 @@
+// SQL that asks about what a provider could not deliver, by the statement that finds out that it is back (R44). Private to
+// storage/.
+#pragma once
+
+#include <string>
+
+namespace recibo::storage {
+
+// A UUID of version 4 whose first 48 bits are a time in milliseconds, and whose bits 52 and 53 are set, is one of version 7
+// (RFC 9562).
+inline constexpr const char* uuid_now =
+    "encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(floor(extract(epoch FROM now()) * "
+    "1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1), 'hex')::uuid";
+
+// All of them: however long ago they were accepted.
+inline constexpr const char* all_open_since = "timestamptz '1970-01-01 00:00:00+00'";
+
+// A catch-up that is under way begins anew, from the newest on; so does a list, with all its attempts. Whoever holds a page of it
+// finds it claimed by nobody; what he has recorded of it is counted by who reads it next, which is no first attempt.
+inline constexpr const char* catch_up_anew =
+    "ON CONFLICT (provider) WHERE listed_at IS NULL DO UPDATE SET place = least(c.place, excluded.place), below = NULL, "
+    "since = least(c.since, excluded.since)";
+inline constexpr const char* event_list_anew =
+    "ON CONFLICT (provider) WHERE ended_at IS NULL DO UPDATE SET since = least(e.since, excluded.since), cursor = '', pages = 0, "
+    "attempts = CASE WHEN e.lease_until IS NULL THEN 0 ELSE 1 END, rounds = 0, next_attempt_at = NULL, reason = NULL, "
+    "lease_until = NULL, leased_by = NULL";
+
+// Two CTEs, with a comma behind each. `of`: a relation with provider and began_at. `look_ups`, `event_list`: conditions, of `m`,
+// for whether a provider can be asked and lists its events. An event is listed by when it happened, which may be a while before
+// it is sent.
+inline std::string ask_about_missed(const std::string& of, const std::string& look_ups, const std::string& event_list) {
+  const std::string id = uuid_now, since = all_open_since;
+  return "missed_asked AS (INSERT INTO recibo.catch_ups AS c (id, provider, started_at, started_by, since, place) SELECT " + id +
+         ", m.provider, now(), 'outage', " + since + ", '00000000-0000-0000-0000-000000000000' FROM " + of + " m WHERE " +
+         look_ups + " ORDER BY m.provider " + catch_up_anew +
+         "), missed_listed AS (INSERT INTO recibo.event_lists AS e (id, provider, started_at, started_by, since) SELECT " + id +
+         ", m.provider, now(), 'outage', m.began_at - interval '1 hour' FROM " + of + " m WHERE " + event_list +
+         " ORDER BY m.provider " + event_list_anew + ") ";
+}
+
+}  // namespace recibo::storage
