@@ -49,7 +49,8 @@ class http_carrier final : public carrier {
       co_return out;
     }
     out.answer_status = answer->status;
-    out.judged = judge(answer->status, http::find_header(answer->headers, "Retry-After").value_or(""), recibo::now());
+    const auto now = recibo::now();
+    out.judged = judge(answer->status, longest_wish(answer->headers, now), now);
     if (out.judged.what != verdict::delivered) out.excerpt = excerpt_of(answer->body);
     co_return out;
   }

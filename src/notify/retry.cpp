@@ -19,20 +19,42 @@ constexpr milliseconds breaker_first{10'000}, breaker_most{600'000};
 
 constexpr std::array months{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-// IMF-fixdate, the one form that is still sent: "Sun, 06 Nov 1994 08:49:37 GMT".
-std::optional<std::chrono::sys_seconds> read_http_date(std::string_view text) {
-  if (text.size() != 29) return std::nullopt;
+// Years of two digits that would be more than so many ahead are of the past (RFC 9110 section 5.6.7).
+constexpr int years_ahead_most = 50;
+
+// The three forms that a recipient reads (RFC 9110 section 5.6.7): "Sun, 06 Nov 1994 08:49:37 GMT", and the obsolete
+// "Sunday, 06-Nov-94 08:49:37 GMT" and "Sun Nov  6 08:49:37 1994". What day of the week it says is not checked.
+std::optional<std::chrono::sys_seconds> read_http_date(std::string_view text, sys_micros now) {
+  const std::string copy(text.substr(0, 64));
   char month[4] = {};
-  int day = 0, year = 0, hour = 0, minute = 0, second = 0, used = 0;
-  const std::string copy(text.substr(5));
-  if (std::sscanf(copy.c_str(), "%2d %3s %4d %2d:%2d:%2d GMT%n", &day, month, &year, &hour, &minute, &second, &used) != 6 ||
-      used != 24)
-    return std::nullopt;
+  int day = 0, year = 0, hour = 0, minute = 0, second = 0, used = -1;
+  bool short_year = false;
+  const auto whole = [&](int fields) { return fields == 6 && used == static_cast<int>(copy.size()); };
+  const char* of = copy.c_str();
+  if (!whole(std::sscanf(of, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", &day, month, &year, &hour, &minute, &second,
+                         &used))) {
+    used = -1;
+    if (whole(std::sscanf(of, "%*9[A-Za-z], %2d-%3[A-Za-z]-%2d %2d:%2d:%2d GMT%n", &day, month, &year, &hour, &minute, &second,
+                          &used))) {
+      short_year = true;
+    } else {
+      used = -1;
+      if (!whole(std::sscanf(of, "%*3[A-Za-z] %3[A-Za-z] %2d %2d:%2d:%2d %4d%n", month, &day, &hour, &minute, &second, &year,
+                             &used)))
+        return std::nullopt;
+    }
+  }
+  if (short_year) {
+    const std::chrono::year_month_day today(std::chrono::floor<std::chrono::days>(now));
+    const int this_year = static_cast<int>(today.year());
+    year += this_year / 100 * 100;
+    if (year > this_year + years_ahead_most) year -= 100;
+  }
   const auto at = std::find(months.begin(), months.end(), std::string_view(month));
   const std::chrono::year_month_day date(std::chrono::year(year),
                                          std::chrono::month(static_cast<unsigned>(at - months.begin() + 1)),
                                          std::chrono::day(static_cast<unsigned>(day)));
-  if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
+  if (!date.ok() || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) return std::nullopt;
   return std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) + seconds(second);
 }
 
@@ -43,7 +65,7 @@ std::optional<seconds> read_retry_after(std::string_view text, sys_micros now) {
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
     return failed == std::errc() ? std::min(seconds(number), retry_after_most) : retry_after_most;
   }
-  const auto date = read_http_date(text);
+  const auto date = read_http_date(text, now);
   if (!date) return std::nullopt;
   return std::clamp(std::chrono::ceil<seconds>(*date - now), seconds(0), retry_after_most);
 }
@@ -54,6 +76,19 @@ milliseconds part_of(milliseconds whole, double random) {
 }
 
 }  // namespace
+
+std::string_view longest_wish(const http::header_list& headers, sys_micros now) {
+  std::string_view out;
+  std::optional<seconds> longest;
+  for (const auto& [name, value] : headers) {
+    if (!same_text(name, "retry-after")) continue;
+    const auto wait = read_retry_after(value, now);
+    if (!wait || (longest && *wait <= *longest)) continue;
+    longest = wait;
+    out = value;
+  }
+  return out;
+}
 
 judgement judge(int status, std::string_view retry_after, sys_micros now) {
   if (status >= 200 && status < 300) return {verdict::delivered, "delivered", true, {}};

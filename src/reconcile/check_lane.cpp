@@ -153,7 +153,7 @@ awaitable<void> check_lane::ask(settings_ptr settings, storage::claimed_look_up 
     auto pending = parts_.client.send(std::move(*request), status_rules(rule));
     answer = co_await std::move(pending);
     if (!answer && stopping_) co_return;  // cut off by the drain: it goes back
-    judged = judge_attempt(answer, one.reason);
+    judged = judge_attempt(answer, one.reason, recibo::now());
   } else {
     judged.what = next_step::give_up;
     judged.reason = request.error().code == permanent::missing_field ? "no_reference" : "reference_refused";

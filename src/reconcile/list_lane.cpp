@@ -141,7 +141,7 @@ awaitable<void> list_lane::read_page(settings_ptr settings, storage::claimed_pag
     co_return;
   }
   // There is no news yet in that nothing was found: what is asked for is a list.
-  const auto judged = judge_attempt(answer, {});
+  const auto judged = judge_attempt(answer, {}, recibo::now());
   parts_.counts.attempt(name_, judged.reason);
   if (judged.unauthorized)
     log::error("a provider refuses the credentials of its event list: it needs a person", {{"provider", name_}});

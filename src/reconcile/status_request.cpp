@@ -42,7 +42,7 @@ http::outbound_rules status_rules(const config::asking_rule& rule) {
   return out;
 }
 
-judged_attempt judge_attempt(const result<http::outbound_answer>& answer, std::string_view reason_before) {
+judged_attempt judge_attempt(const result<http::outbound_answer>& answer, std::string_view reason_before, sys_micros now) {
   judged_attempt out;
   if (!answer) {
     const auto& why = answer.error();
@@ -53,7 +53,7 @@ judged_attempt judge_attempt(const result<http::outbound_answer>& answer, std::s
     out.theirs = why.code != permanent::url_refused && why.code != permanent::malformed_field;
     return out;
   }
-  out.retry_after = http::find_header(answer->headers, "Retry-After").value_or("");
+  out.retry_after = notify::longest_wish(answer->headers, now);
   // Gone is what it was: the provider knew it, and does not say how it ended.
   if (answer->status == 404 || answer->status == 410) {
     out.reason = answer->status == 410 ? gone : not_found;
@@ -61,7 +61,7 @@ judged_attempt judge_attempt(const result<http::outbound_answer>& answer, std::s
     out.theirs = false;
     return out;
   }
-  const auto judged = notify::judge(answer->status, out.retry_after, sys_micros{});
+  const auto judged = notify::judge(answer->status, out.retry_after, now);
   out.reason = judged.reason;
   out.theirs = judged.theirs;
   switch (judged.what) {

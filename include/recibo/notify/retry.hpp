@@ -5,6 +5,7 @@
 #include "recibo/config/settings.hpp"
 #include "recibo/core/clock.hpp"
 #include "recibo/core/error.hpp"
+#include "recibo/http/message.hpp"
 
 #include <chrono>
 #include <optional>
@@ -34,6 +35,9 @@ struct judgement {
 
 // Whoever asks for more asks for as long as may be: no wish is too long to be one.
 inline constexpr std::chrono::seconds retry_after_most = std::chrono::hours(24 * 366);
+
+// Of several lines of Retry-After the value of the one that asks for most; empty: there is none that can be read. Borrows.
+std::string_view longest_wish(const http::header_list& headers, sys_micros now);
 
 // By the answer's status. `retry_after`: the header's value, seconds or an HTTP date (RFC 9110 section 10.2.3), empty: none;
 // one that is neither counts as none. Redirects are not followed and will not pass (K29).

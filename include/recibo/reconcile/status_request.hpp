@@ -29,13 +29,13 @@ enum class next_step {
 struct judged_attempt {
   next_step what = next_step::again;
   std::string_view reason;       // the stable word; a literal
-  std::string_view retry_after;  // as the provider said it; borrows
+  std::string_view retry_after;  // as the provider said it, of several the longest; borrows
   bool theirs = true;            // the provider is out of order; else what we send or are configured with
   bool unauthorized = false;     // nothing will pass until a person has acted
 };
 // `reason_before`: of the attempt before, or empty. An operation that the provider does not know is asked for again, once: it
 // may not know it yet. Not found is not failed.
-judged_attempt judge_attempt(const result<http::outbound_answer>& answer, std::string_view reason_before);
+judged_attempt judge_attempt(const result<http::outbound_answer>& answer, std::string_view reason_before, sys_micros now);
 
 // Makes `c`, which extraction has read from the answer, what is recorded: what was asked for and what the answer is about are
 // held against each other, and what was fetched is the key (R40). What cannot be understood has a key of its own each time,

@@ -71,6 +71,27 @@ TEST(Judge, RetryAfterInSecondsOrAsADate) {
   EXPECT_FALSE(judge(400, "120", noon).retry_after) << "it will not come again";
 }
 
+TEST(Judge, RetryAfterInTheObsoleteFormsOfADate) {
+  EXPECT_EQ(judge(503, "Sunday, 01-Mar-26 12:01:30 GMT", noon).retry_after, 90s);
+  EXPECT_EQ(judge(503, "Sun Mar  1 12:01:30 2026", noon).retry_after, 90s);
+  EXPECT_EQ(judge(503, "Thu Mar 12 12:00:00 2026", noon).retry_after, std::chrono::hours(11 * 24));
+  EXPECT_EQ(judge(503, "Sunday, 06-Nov-94 08:49:37 GMT", noon).retry_after, 0s) << "more than fifty years ahead is past";
+  EXPECT_EQ(judge(503, "Sunday, 01-Mar-76 12:00:00 GMT", noon).retry_after, retry_after_most) << "fifty years ahead";
+  for (const char* bad : {"Sunday, 01-Mar-26 12:01:30", "Sunday, 01-Foo-26 12:01:30 GMT", "Sun Mar  1 12:01:30 2026 GMT",
+                          "Sun Mar  1 25:01:30 2026", "Sun Mar 41 12:01:30 2026", "Sun, 01 Mar 2026 12:01:30 GMTx"})
+    EXPECT_FALSE(judge(503, bad, noon).retry_after) << bad;
+}
+
+TEST(LongestWish, OfSeveralLinesTheLongestCounts) {
+  using list = http::header_list;
+  EXPECT_EQ(longest_wish(list{{"Retry-After", "1"}, {"retry-after", "4"}}, noon), "4");
+  EXPECT_EQ(longest_wish(list{{"Retry-After", "4"}, {"Retry-After", "1"}}, noon), "4");
+  EXPECT_EQ(longest_wish(list{{"Retry-After", "soon"}, {"Retry-After", "1"}}, noon), "1");
+  EXPECT_EQ(longest_wish(list{{"Retry-After", "60"}, {"Retry-After", "Sun, 01 Mar 2026 12:01:30 GMT"}}, noon),
+            "Sun, 01 Mar 2026 12:01:30 GMT");
+  EXPECT_EQ(longest_wish(list{{"Content-Length", "4"}}, noon), "");
+}
+
 TEST(Judge, NoAnswer) {
   EXPECT_EQ(judge(error(transient::connect_failed)).what, verdict::again);
   EXPECT_EQ(judge(error(transient::connect_failed)).reason, "connect_failed");

@@ -59,41 +59,41 @@ TEST(StatusRequest, SaysWhoAsks) {
 
 TEST(JudgeAttempt, NotFoundIsAskedOnceMore) {
   for (const auto& [status, reason] : {std::pair(404, "not_found"), std::pair(410, "gone")}) {
-    const auto first = judge_attempt(answered(status), "");
+    const auto first = judge_attempt(answered(status), "", recibo::now());
     EXPECT_EQ(first.what, next_step::again);
     EXPECT_EQ(first.reason, reason) << "what is gone was there";
-    EXPECT_EQ(judge_attempt(answered(status), "server_error").what, next_step::again);
-    EXPECT_EQ(judge_attempt(answered(status), reason).what, next_step::give_up);
+    EXPECT_EQ(judge_attempt(answered(status), "server_error", recibo::now()).what, next_step::again);
+    EXPECT_EQ(judge_attempt(answered(status), reason, recibo::now()).what, next_step::give_up);
   }
-  EXPECT_EQ(judge_attempt(answered(404), "gone").what, next_step::again);
+  EXPECT_EQ(judge_attempt(answered(404), "gone", recibo::now()).what, next_step::again);
 }
 
 TEST(JudgeAttempt, WhatMayPassIsAskedAgain) {
   for (const int status : {408, 425, 429, 500, 502, 503})
-    EXPECT_EQ(judge_attempt(answered(status), "").what, next_step::again) << status;
-  const auto slow = judge_attempt(answered(429, {{"Retry-After", "7"}}), "");
+    EXPECT_EQ(judge_attempt(answered(status), "", recibo::now()).what, next_step::again) << status;
+  const auto slow = judge_attempt(answered(429, {{"Retry-After", "7"}}), "", recibo::now());
   EXPECT_EQ(slow.reason, "over_rate");
-  EXPECT_EQ(judge_attempt(error(transient::deadline_passed), "").what, next_step::again);
-  EXPECT_EQ(judge_attempt(error(uncertain::answer_unknown), "").what, next_step::again);
-  EXPECT_EQ(judge_attempt(error(permanent::certificate_refused), "").what, next_step::again);
+  EXPECT_EQ(judge_attempt(error(transient::deadline_passed), "", recibo::now()).what, next_step::again);
+  EXPECT_EQ(judge_attempt(error(uncertain::answer_unknown), "", recibo::now()).what, next_step::again);
+  EXPECT_EQ(judge_attempt(error(permanent::certificate_refused), "", recibo::now()).what, next_step::again);
 }
 
 TEST(JudgeAttempt, WhatBringsTheSameAgainIsGivenUp) {
   for (const int status : {301, 302, 308, 400, 422})
-    EXPECT_EQ(judge_attempt(answered(status), "").what, next_step::give_up) << status;
-  EXPECT_EQ(judge_attempt(error(permanent::answer_too_large), "").what, next_step::give_up);
+    EXPECT_EQ(judge_attempt(answered(status), "", recibo::now()).what, next_step::give_up) << status;
+  EXPECT_EQ(judge_attempt(error(permanent::answer_too_large), "", recibo::now()).what, next_step::give_up);
 }
 
 TEST(JudgeAttempt, RefusedCredentialsStopTheProviderAndLoseNothing) {
   for (const int status : {401, 403, 407}) {
-    const auto judged = judge_attempt(answered(status), "");
+    const auto judged = judge_attempt(answered(status), "", recibo::now());
     EXPECT_TRUE(judged.unauthorized) << status;
     EXPECT_EQ(judged.what, next_step::again) << status;
   }
 }
 
 TEST(JudgeAttempt, AnAnswerIsRead) {
-  const auto judged = judge_attempt(answered(200), "not_found");
+  const auto judged = judge_attempt(answered(200), "not_found", recibo::now());
   EXPECT_EQ(judged.what, next_step::read);
   EXPECT_EQ(judged.reason, "answered");
 }
