@@ -60,7 +60,10 @@ awaitable<bool> lane::heed_breaker(time_point now) {
     const bool passed = *probed_;
     result<void> moved;
     if (passed) {
-      moved = co_await storage::close_breaker(parts_.pool, name_, until);
+      const auto settings = parts_.settings.get();
+      const auto to = settings->destinations.find(name_);
+      const auto retry = to == settings->destinations.end() ? config::retry_rule{} : to->second.retry;
+      moved = co_await storage::close_breaker(parts_.pool, name_, retry.first, retry.max, until);
     } else {
       const auto wait = std::max(asked, breaker_wait(row_.openings + 1, random()));
       moved = co_await storage::open_breaker(parts_.pool, name_, wait, until);

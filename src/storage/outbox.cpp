@@ -22,9 +22,7 @@ using postgres::statement;
 // $1 destination, $2 due since, $3 limit, $4 lease in ms, $5 dispatcher, $6 hold, $7 only with the probe that was taken in the
 // same transaction: its time says so. The service's clock made created_at, so that it may be a little ahead of the database's.
 // OFFSET 0, here and below: looked up for the row in hand, and never made a list of all there are.
-const statement claim{
-    "claim_notifications",
-    "WITH due AS MATERIALIZED ("
+const std::string what_is_due =
     "SELECT n.operation, n.sequence, coalesce(n.next_attempt_at, n.created_at) AS due_at, $6 AND EXISTS (SELECT FROM "
     "recibo.notifications e WHERE e.operation = n.operation "
     "AND e.destination = n.destination AND e.sequence < n.sequence AND e.status IN ('dead', 'held') OFFSET 0) AS stopped "
@@ -35,24 +33,38 @@ const statement claim{
     "AND coalesce(n.next_attempt_at, n.created_at) <= now() + interval '10 seconds' "
     "AND (n.next_attempt_at IS NULL OR n.next_attempt_at <= now()) AND (n.lease_until IS NULL OR n.lease_until < now()) "
     "AND NOT EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = n.operation AND e.destination = n.destination "
-    "AND e.sequence < n.sequence AND e.status = 'pending' OFFSET 0) "
-    "ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT $3 FOR UPDATE OF n SKIP LOCKED), "
-    "holding AS (UPDATE recibo.notifications n SET status = 'held', lease_until = NULL, leased_by = NULL, behind = false FROM "
-    "due "
-    "WHERE due.stopped AND n.operation = due.operation AND n.sequence = due.sequence AND n.destination = $1), "
-    "mine AS (UPDATE recibo.notifications n SET lease_until = now() + $4 * interval '1 millisecond', leased_by = $5, "
-    "behind = false, attempts = n.attempts + 1 FROM due WHERE NOT due.stopped AND n.operation = due.operation AND n.sequence = "
-    "due.sequence "
-    "AND n.destination = $1 RETURNING n.id, n.operation, n.sequence, n.type, n.attempts, n.attempts_before, n.created_at, "
-    "due.due_at) "
-    "SELECT mine.*, t.event, t.from_state, t.to_state, t.item_id, last.to_state, last.result, last.version::int8, last.at, "
-    "pe.provider, pe.reason, pe.silent_since, pe.heard_at "
-    "FROM mine LEFT JOIN recibo.provider_events pe ON pe.key = mine.operation AND pe.sequence = mine.sequence LEFT JOIN "
-    "recibo.transitions t ON t.operation = mine.operation AND t.sequence = mine.sequence "
-    "LEFT JOIN LATERAL (SELECT s.to_state, s.result, s.version, s.at FROM recibo.transitions s WHERE s.operation = "
-    "mine.operation "
-    "AND s.sequence <= mine.sequence AND s.item_id IS NULL ORDER BY s.sequence DESC LIMIT 1) last ON true ORDER BY mine.id",
-    {oid::text, oid::timestamptz, oid::int8, oid::int8, oid::uuid, oid::boolean, oid::boolean}};
+    "AND e.sequence < n.sequence AND e.status = 'pending' OFFSET 0) ";
+const std::string oldest_due = "ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT $3 FOR UPDATE OF n SKIP LOCKED)";
+std::string claim_of(const std::string& due) {
+  return "WITH " + due +
+         ", holding AS (UPDATE recibo.notifications n SET status = 'held', lease_until = NULL, leased_by = NULL, behind = false FROM due "
+         "WHERE due.stopped AND n.operation = due.operation AND n.sequence = due.sequence AND n.destination = $1), "
+         "mine AS (UPDATE recibo.notifications n SET lease_until = now() + $4 * interval '1 millisecond', leased_by = $5, "
+         "behind = false, attempts = n.attempts + 1 FROM due WHERE NOT due.stopped AND n.operation = due.operation AND n.sequence = due.sequence "
+         "AND n.destination = $1 RETURNING n.id, n.operation, n.sequence, n.type, n.attempts, n.attempts_before, n.created_at, "
+         "due.due_at) "
+         "SELECT mine.*, t.event, t.from_state, t.to_state, t.item_id, last.to_state, last.result, last.version::int8, last.at, "
+         "pe.provider, pe.reason, pe.silent_since, pe.heard_at "
+         "FROM mine LEFT JOIN recibo.provider_events pe ON pe.key = mine.operation AND pe.sequence = mine.sequence LEFT JOIN "
+         "recibo.transitions t ON t.operation = mine.operation AND t.sequence = mine.sequence "
+         "LEFT JOIN LATERAL (SELECT s.to_state, s.result, s.version, s.at FROM recibo.transitions s WHERE s.operation = "
+         "mine.operation "
+         "AND s.sequence <= mine.sequence AND s.item_id IS NULL ORDER BY s.sequence DESC LIMIT 1) last ON true ORDER BY mine.id";
+}
+const std::vector<std::uint32_t> claim_types = {oid::text, oid::timestamptz, oid::int8,   oid::int8,
+                                                oid::uuid, oid::boolean,     oid::boolean};
+const statement claim{"claim_notifications", claim_of("due AS MATERIALIZED (" + what_is_due + oldest_due), claim_types};
+// What was tried before goes first: else each probe would be a new one's first attempt, and what waits for its second would wait
+// for the whole backlog.
+const statement claim_probe{
+    "claim_probe",
+    claim_of("tried AS MATERIALIZED (" + what_is_due +
+             "AND n.next_attempt_at IS NOT NULL AND n.attempts > n.attempts_before ORDER BY n.created_at LIMIT $3 "
+             "FOR UPDATE OF n SKIP LOCKED), "
+             "fresh AS MATERIALIZED (" +
+             what_is_due + "AND NOT EXISTS (SELECT FROM tried) " + oldest_due +
+             ", due AS MATERIALIZED (SELECT * FROM tried UNION ALL SELECT * FROM fresh)"),
+    claim_types};
 
 // $1 destination, $2 due since. What waits behind an attempt that is put off is put off with it, so that claims do not look at it
 // again and again. The one before it is locked meanwhile: whoever ends it waits, and wakes what was put off by then. Both are
@@ -181,6 +193,19 @@ const statement close{"close_breaker",
                       "UPDATE recibo.destinations SET breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0 "
                       "WHERE name = $1 AND breaker <> 'closed'",
                       {oid::text}};
+// $2, $3 first and longest interval of the retries in ms. What was tried and became due meanwhile would come in one moment, which
+// the jitter of its waits was to prevent: each gets a place of its own in its next interval.
+const statement spread{
+    "spread_retries",
+    "UPDATE recibo.notifications n SET next_attempt_at = now() + (late.place - random()) / late.places * "
+    "least($3::float8, $2::float8 * power(2::float8, least(greatest(n.attempts - n.attempts_before - 1, 0), 30)::float8)) * "
+    "interval '1 millisecond' FROM (SELECT x.operation, x.sequence, row_number() OVER (ORDER BY random()) AS place, "
+    "count(*) OVER () AS places FROM (SELECT w.operation, w.sequence FROM recibo.notifications w WHERE w.destination = $1 "
+    "AND w.status = 'pending' AND w.next_attempt_at IS NOT NULL AND w.next_attempt_at <= now() "
+    "AND coalesce(w.next_attempt_at, w.created_at) <= now() AND w.attempts > w.attempts_before "
+    "AND (w.lease_until IS NULL OR w.lease_until < now()) ORDER BY w.operation, w.sequence FOR UPDATE SKIP LOCKED) x) late "
+    "WHERE n.operation = late.operation AND n.sequence = late.sequence AND n.destination = $1",
+    {oid::text, oid::int8, oid::int8}};
 
 const statement pause{
     "pause_destination",
@@ -390,7 +415,7 @@ awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std::string dest
     parameters with;
     with.text(destination).time(next->due_since.value_or(sys_micros{})).int8(next->limit).int8(next->lease.count());
     with.uuid(by).boolean(next->hold).boolean(next->probe);
-    work.add(claim, std::move(with));
+    work.add(next->probe ? claim_probe : claim, std::move(with));
     if (next->probe) {
       parameters unused;
       unused.text(destination).uuid(by).int8(next->lease.count());
@@ -465,10 +490,17 @@ awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, 
   return run_quietly(pool, return_probe, std::move(with), until);
 }
 
-awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, deadline until) {
-  parameters with;
+awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds first,
+                                      std::chrono::milliseconds longest, deadline until) {
+  parameters with, late;
   with.text(name);
-  return run_quietly(pool, close, std::move(with), until);
+  late.text(name).int8(first.count()).int8(longest.count());
+  pipeline work;
+  work.add(by_index).add(close, std::move(with)).add(spread, std::move(late));
+  auto running = run_again(pool, work, until);
+  const auto done = co_await std::move(running);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return result<void>();
 }
 
 awaitable<result<bool>> pause_destination(postgres::pool& pool, std::string name, std::string by, std::string reason,

@@ -56,7 +56,7 @@ struct claim_query {
   // Rows that were due before it have been seen to: keeps the look out of what is dead in the index (decision 6).
   std::optional<sys_micros> due_since;
   // The breaker is not closed: take the probe, and claim with it what may be sent. Exactly one replica has it, for `lease`;
-  // nobody has where there is nothing to send.
+  // nobody has where there is nothing to send. What was tried before and is due goes before what was not.
   bool probe = false;
   // Of so many that are due first, those that wait behind an attempt that is put off are put off with it. 0: this is not looked
   // for.
@@ -146,7 +146,10 @@ boost::asio::awaitable<result<bool>> leave_alone(postgres::pool& pool, std::stri
 // Nothing was sent with it: whoever has something to send may take it, at once. `taken` as claims::probe_until said.
 boost::asio::awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, sys_micros taken,
                                                      postgres::deadline until);
-boost::asio::awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, postgres::deadline until);
+// What was tried before, and became due while the breaker was not closed, is put off anew by a part of its next interval, which
+// doubles from `first` up to `longest`, so that it does not come in one moment (S37).
+boost::asio::awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds first,
+                                                   std::chrono::milliseconds longest, postgres::deadline until);
 // One that is paused already stays as it is. Returns whether it was paused by this call.
 boost::asio::awaitable<result<bool>> pause_destination(postgres::pool& pool, std::string name, std::string by, std::string reason,
                                                        postgres::deadline until);
