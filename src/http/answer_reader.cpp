@@ -20,6 +20,22 @@ constexpr int interim_most = 16;
 
 std::string text(boost::beast::string_view v) { return std::string(v.data(), v.size()); }
 
+// What senders do and recipients read: a status line that ends after the code ("HTTP/1.1 204") gets its blank, and a folded
+// header stands on one line (RFC 9112 sections 4 and 5.2). Up to the end of the head; from `from` on, where it has been done.
+void straighten_head(std::string& buffer, std::size_t from) {
+  static constexpr std::string_view form = "HTTP/1.x nnn";
+  const std::size_t line = buffer.find("\r\n");
+  if (line == std::string::npos) return;
+  if (line == form.size() && buffer.starts_with("HTTP/1.")) buffer.insert(line, 1, ' ');
+  const std::size_t first = buffer.find("\r\n", line);
+  // What begins with a blank right after the status line goes on from no header.
+  for (std::size_t i = std::max(from, first + 2); i + 2 < buffer.size(); ++i) {
+    if (buffer[i] != '\r' || buffer[i + 1] != '\n') continue;
+    if (buffer[i + 2] == '\r') return;
+    if (buffer[i + 2] == ' ' || buffer[i + 2] == '\t') buffer[i] = buffer[i + 1] = ' ';
+  }
+}
+
 }  // namespace
 
 class answer_reader::impl {
@@ -128,7 +144,11 @@ bool answer_reader::impl::check_head() {
   };
   if (answer.status < 100) return malformed_answer("The answer has no status.");
   if (answer.status == 101) return malformed_answer("The answer changes to another protocol.");
-  if (lengths > 1 || codings > 1 || (lengths == 1 && codings == 1))
+  // The same length again is one length (RFC 9110 section 8.6).
+  const auto length_again = [&](const auto& one) {
+    return !same_text(one.first, "content-length") || one.second == *find_header(headers, "content-length");
+  };
+  if (codings > 1 || (lengths > 0 && codings == 1) || !std::all_of(headers.begin(), headers.end(), length_again))
     return malformed_answer("The answer tells its length more than once.");
   if (codings == 1 && (http_1_0 || !same_text(*find_header(headers, "transfer-encoding"), "chunked")))
     return malformed_answer("The answer has another Transfer-Encoding than chunked.");
@@ -149,6 +169,7 @@ bool answer_reader::impl::take(std::string_view bytes) {
 }
 
 void answer_reader::impl::read_head(std::string& buffer) {
+  straighten_head(buffer, scanned_);
   const head_scan scan = scan_head(buffer, scanned_);
   if (scan.broken) return refuse(permanent::answer_malformed, "The answer is not HTTP/1.1.");
   const std::size_t size = scan.end ? *scan.end : buffer.size();
