@@ -29,7 +29,11 @@ std::string body_of(const storage::claimed_notification& n, const storage::opera
   text.pop_back();  // its closing brace: what moved belongs into the same object
   json_writer move;
   move.begin_object().text_or_null("event", n.event).text_or_null("from", n.from).text_or_null("to", n.to);
-  if (!n.item_id.empty()) move.text("item_id", n.item_id);
+  if (!n.item_id.empty()) {
+    move.text("item_id", n.item_id);
+    move.key("item").begin_object().text("item_id", n.item_id).text("state", n.to);
+    move.raw("result", n.item_result.empty() ? std::string_view("null") : std::string_view(n.item_result)).end_object();
+  }
   move.end_object();
   text += ',';
   text += std::string_view(move.str()).substr(1);

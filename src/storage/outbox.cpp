@@ -44,12 +44,18 @@ std::string claim_of(const std::string& due) {
          "AND n.destination = $1 RETURNING n.id, n.operation, n.sequence, n.type, n.attempts, n.attempts_before, n.created_at, "
          "due.due_at) "
          "SELECT mine.*, t.event, t.from_state, t.to_state, t.item_id, last.to_state, last.result, last.version::int8, last.at, "
-         "pe.provider, pe.reason, pe.silent_since, pe.heard_at "
+         "pe.provider, pe.reason, pe.silent_since, pe.heard_at, said.result "
          "FROM mine LEFT JOIN recibo.provider_events pe ON pe.key = mine.operation AND pe.sequence = mine.sequence LEFT JOIN "
          "recibo.transitions t ON t.operation = mine.operation AND t.sequence = mine.sequence "
          "LEFT JOIN LATERAL (SELECT s.to_state, s.result, s.version, s.at FROM recibo.transitions s WHERE s.operation = "
          "mine.operation "
-         "AND s.sequence <= mine.sequence AND s.item_id IS NULL ORDER BY s.sequence DESC LIMIT 1) last ON true ORDER BY mine.id";
+         "AND s.sequence <= mine.sequence AND s.item_id IS NULL ORDER BY s.sequence DESC LIMIT 1) last ON true "
+         "LEFT JOIN LATERAL (SELECT s.result FROM recibo.transitions s WHERE t.item_id IS NOT NULL AND (SELECT i.result IS NOT "
+         "NULL "
+         "FROM recibo.items i WHERE i.operation = t.operation AND i.item_id = t.item_id) AND s.operation = mine.operation "
+         "AND s.sequence <= mine.sequence AND s.item_id = t.item_id AND s.result IS NOT NULL ORDER BY s.sequence DESC LIMIT 1) "
+         "said "
+         "ON true ORDER BY mine.id";
 }
 const std::vector<std::uint32_t> claim_types = {oid::text, oid::timestamptz, oid::int8,   oid::int8,
                                                 oid::uuid, oid::boolean,     oid::boolean};
@@ -270,6 +276,7 @@ claimed_notification read_claimed(const postgres::rows& from, int row) {
   n.state_at = from.time_or_null(row, 15);
   if (const auto provider = from.text_or_null(row, 16))
     n.of_provider = {*provider, from.string(row, 17), from.time(row, 18), from.time_or_null(row, 19)};
+  n.item_result = or_empty(from, row, 20);
   return n;
 }
 

@@ -23,7 +23,7 @@ const stage = await Stage.begin({
     config.workflows.desk.transitions.push({ from: 'accepted', event: 'edit', to: 'accepted', by: 'client' });
     config.providers.desk.extract = { ...config.providers.desk.extract, account: '/account' };
     const { p1 } = config.providers;
-    config.providers.parts = { ...p1, extract: { ...p1.extract, items: { each: '/results', item_id: '/id', event: '/status' } } };
+    config.providers.parts = { ...p1, extract: { ...p1.extract, items: { each: '/results', item_id: '/id', event: '/status', result: { score: '/score' } } } };
     config.providers.registering = { ...p1, unmatched: 'register', extract: { ...config.providers.parts.extract } };
     return config;
   },
@@ -91,6 +91,23 @@ test('items are counted as they were; what has no history is left out', async ()
   assert.equal(new Set(told(id, 'item.processing').map((n) => n.text)).size, 1);
   assert.deepEqual(summary('item.completed'), [{ total: 3, by_state: { accepted: 2, completed: 1 } }]);
   assert.deepEqual(summary('item.failed'), [{ total: 3, by_state: { accepted: 1, completed: 1, failed: 1 } }]);
+});
+
+test('R39: an item is told with its result, as it was', async () => {
+  const id = freshId();
+  let refusals = 2;
+  ledger.answer = (n) => (n.body.data.request_id === id && n.body.type === 'item.processing' && refusals-- > 0 ? 500 : 204);
+  await recibo.accepted(id, { provider: 'parts', items: ['a', 'b'].map((item_id) => ({ item_id })) });
+  const tell = async (key, ...results) => assert.equal((await recibo.callback('parts', itemsSaid(id, key, ...results), { secret })).json.disposition, 'applied');
+  await tell('1', { id: 'a', status: 'processing', score: 1 });
+  await came(id, 'item.processing');
+  await tell('2', { id: 'a', status: 'succeeded', score: 7 }, { id: 'b', status: 'failed' });
+  await came(id, 'item.failed');
+  const items = (type) => told(id, type).map((n) => n.body.data.item);
+  assert.deepEqual(items('operation.accepted'), [undefined]);
+  assert.deepEqual(items('item.processing'), Array.from({ length: 3 }, () => ({ item_id: 'a', state: 'processing', result: { score: 1 } })));
+  assert.deepEqual(items('item.completed'), [{ item_id: 'a', state: 'completed', result: { score: 7 } }]);
+  assert.deepEqual(items('item.failed'), [{ item_id: 'b', state: 'failed', result: null }]);
 });
 
 test('items that callbacks bring are counted from when they are there', async () => {

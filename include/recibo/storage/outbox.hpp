@@ -35,6 +35,8 @@ struct claimed_notification {
   sys_micros created_at{}, due_at{};
   // The transition that it speaks of; empty: it speaks of none.
   std::string event, from, to, item_id;
+  // What was said last of that item, up to the fact, as JSON; empty: nothing.
+  std::string item_result;
   // After the operation's last own transition up to the fact; empty and 0: it had not moved.
   std::string state, result;
   std::int64_t version = 0;
