@@ -1,6 +1,7 @@
 // GET /v1/notifications, and what people do about dead ones (R19, R20).
 #include "handlers.hpp"
 
+#include "recibo/core/digest.hpp"
 #include "recibo/storage/reads_outbox.hpp"
 
 #include <algorithm>
@@ -15,6 +16,8 @@ using boost::asio::awaitable;
 
 // How many one request replays; the answer says how many are left.
 constexpr int replay_most = 10'000;
+
+using notification_action_key = storage::notification_action_id;
 
 schema outbox_reason() { return about(words(2000, text_rule::prose), "Why; on record."); }
 
@@ -105,19 +108,46 @@ storage::outbox_action outbox_action_of(const call& of) {
   return out;
 }
 
+// The same request of the same person under the same key is one action: its ID comes of them (version 8, RFC 9562). nullopt:
+// there is no key. `what`: the notification; empty: those that a filter names.
+result<std::optional<notification_action_key>> action_under_key(const call& of, std::string_view what) {
+  const auto key = read_idempotency_key(of);
+  if (!key) return key.error();
+  if (!*key) return std::optional<notification_action_key>();
+  const auto body = canonical_json(of.body);
+  if (!body) return body.error();
+  canonical all;
+  all.add("recibo.notification_replay.1").add(of.who.name).add(**key).add(what).add(*body);
+  const auto digest = sha256(all.bytes());
+  notification_action_key out;
+  std::copy_n(binary(digest).begin(), out.bytes.size(), reinterpret_cast<char*>(out.bytes.data()));
+  out.bytes[6] = static_cast<std::uint8_t>((out.bytes[6] & 0x0f) | 0x80);
+  out.bytes[8] = static_cast<std::uint8_t>((out.bytes[8] & 0x3f) | 0x80);
+  return std::optional(out);
+}
+
+bool was_done(const storage::outbox_details& to, const std::optional<notification_action_key>& action) {
+  const auto text = action ? to_string(*action) : std::string();
+  return action && std::any_of(to.actions.begin(), to.actions.end(), [&](const auto& one) { return one.action == text; });
+}
+
 // Does one thing to one notification and shows it as it is then; 409 when its status does not allow it.
 template <class Act>
-awaitable<http::response> act_on_notification(inside& in, call& of, Act act, std::string_view refusal) {
+awaitable<http::response> act_on_notification(inside& in, call& of, Act act, std::string_view refusal,
+                                              std::optional<notification_action_key> action = std::nullopt) {
   const auto id = parse_id<notification_id>(of.path[0]);
   if (!id) co_return not_found(of, "notification");
   auto why = outbox_action_of(of);
+  if (action) why.id = *action;
   auto acting = act(in.with.pool, *id, std::move(why), of.until);
   const auto moved = co_await std::move(acting);
   if (!moved) co_return refuse(of, moved.error());
   auto found = co_await storage::find_notification(in.with.pool, *id, of.until);
   if (!found) co_return refuse(of, found.error());
   if (!*found) co_return not_found(of, "notification");
-  if (!*moved) {
+  // Somebody was quicker with the same request.
+  const bool again = !*moved && was_done(**found, action);
+  if (!*moved && !again) {
     auto refused = refuse(of, 409, "illegal_status", std::string(refusal));
     json_writer status;
     status.text((*found)->notification.status);
@@ -126,19 +156,30 @@ awaitable<http::response> act_on_notification(inside& in, call& of, Act act, std
   }
   json_writer out;
   write_notification_details(out, **found, *of.settings);
-  co_return answer_json(200, std::move(out));
+  auto shown = answer_json(200, std::move(out));
+  if (again) shown.headers.emplace_back("Idempotent-Replayed", "true");
+  co_return shown;
 }
 
 // One for a destination that is not configured would be pending for ever: nobody sends it.
 awaitable<http::response> replay_one_notification(inside& in, call& of) {
+  const auto action = action_under_key(of, of.path[0]);
+  if (!action) co_return refuse(of, action.error());
   if (const auto id = parse_id<notification_id>(of.path[0])) {
     const auto found = co_await storage::find_notification(in.with.pool, *id, of.until);
     if (!found) co_return refuse(of, found.error());
+    if (*found && was_done(**found, *action)) {
+      json_writer out;
+      write_notification_details(out, **found, *of.settings);
+      auto again = answer_json(200, std::move(out));
+      again.headers.emplace_back("Idempotent-Replayed", "true");
+      co_return again;
+    }
     if (*found && !of.settings->destinations.contains((*found)->notification.destination))
       co_return refuse(of, 409, "destination_not_configured",
                        "The configuration does not name its destination any more: nobody would send it.");
   }
-  auto acting = act_on_notification(in, of, storage::replay_notification, "Only a dead notification can be replayed.");
+  auto acting = act_on_notification(in, of, storage::replay_notification, "Only a dead notification can be replayed.", *action);
   co_return co_await std::move(acting);
 }
 
@@ -165,9 +206,19 @@ awaitable<http::response> replay_many_notifications(inside& in, call& of) {
   }
   const auto* wish = present(of.body, "dry_run");
   const bool dry = wish != nullptr && wish->boolean;
+  // The same request again goes on with what the first one left, where it broke off, and takes nothing that died since.
+  const auto key = action_under_key(of, {});
+  if (!key) co_return refuse(of, key.error());
+  std::optional<storage::action_before> before;
+  if (*key && !dry) {
+    auto done = co_await storage::find_action(in.with.pool, **key, of.until);
+    if (!done) co_return refuse(of, done.error());
+    before = *done;
+  }
+  if (before && (!which.dead_before || *which.dead_before > before->began_at)) which.dead_before = before->began_at;
   const auto groups = co_await storage::group_dead(in.with.pool, which, of.until);
   if (!groups) co_return refuse(of, groups.error());
-  std::int64_t matched = 0, unconfigured = 0, replayed = 0;
+  std::int64_t unconfigured = 0, replayed = before ? before->notifications : 0, matched = replayed;
   std::set<std::string> names;
   for (const auto& group : *groups) {
     matched += group.count;
@@ -177,7 +228,8 @@ awaitable<http::response> replay_many_notifications(inside& in, call& of) {
       unconfigured += group.count;
     }
   }
-  const auto why = outbox_action_of(of);
+  auto why = outbox_action_of(of);
+  if (*key) why.id = **key;
   const auto action = to_string(why.id);
   for (const auto& name : names) {
     if (dry || replayed >= replay_most) break;
@@ -192,7 +244,9 @@ awaitable<http::response> replay_many_notifications(inside& in, call& of) {
   out.flag("dry_run", dry).number("matched", matched).number("replayed", replayed);
   out.number("left", std::max<std::int64_t>(0, matched - replayed - unconfigured)).number("unconfigured", unconfigured);
   out.end_object();
-  co_return answer_json(200, std::move(out));
+  auto told = answer_json(200, std::move(out));
+  if (before) told.headers.emplace_back("Idempotent-Replayed", "true");
+  co_return told;
 }
 
 std::vector<member> notification_members() {
@@ -280,12 +334,20 @@ void add_notifications(endpoint_table& to) {
   one.run = read_one_notification;
   to.endpoints.push_back(std::move(one));
 
+  const std::vector<member> done_before{optional("Idempotent-Replayed", one_of({"true"}))};
+  const auto only_once = [&](endpoint e) {
+    e.headers = {optional("Idempotency-Key", about(text(text_rule::alias),
+                                                   "The same request again with it replays nothing twice, also what has died "
+                                                   "again or was delivered since."))};
+    for (auto& a : e.answers) a.headers = done_before;
+    return e;
+  };
   const answer shown_after{200, "The notification after it.", component("NotificationDetails"), "application/json", {}};
   const auto only_why = closed_object({required("reason", outbox_reason())});
   to.endpoints.push_back(
-      notification_action("/v1/notifications/{id}/replay", "replayNotification",
-                          "Sends a dead notification again, under the same ID; the business state is not touched.", only_why,
-                          shown_after, replay_one_notification));
+      only_once(notification_action("/v1/notifications/{id}/replay", "replayNotification",
+                                    "Sends a dead notification again, under the same ID; the business state is not touched.",
+                                    only_why, shown_after, replay_one_notification)));
   to.endpoints.push_back(notification_action("/v1/notifications/{id}/discard", "discardNotification",
                                              "Gives a notification up; what was held behind it goes on.", only_why, shown_after,
                                              discard_one_notification));
@@ -313,9 +375,9 @@ void add_notifications(endpoint_table& to) {
       required("left", about(integer(), "At most 10,000 are replayed by one request.")),
       required("unconfigured", about(integer(), "They stay dead: the configuration does not name their destinations any more.")),
   });
-  to.endpoints.push_back(notification_action("/v1/notifications/replay", "replayNotifications",
-                                             "Sends dead notifications again, those that a filter names.", many,
-                                             {200, "How many.", counted, "application/json", {}}, replay_many_notifications));
+  to.endpoints.push_back(only_once(notification_action(
+      "/v1/notifications/replay", "replayNotifications", "Sends dead notifications again, those that a filter names.", many,
+      {200, "How many.", counted, "application/json", {}}, replay_many_notifications)));
 }
 
 }  // namespace recibo::api

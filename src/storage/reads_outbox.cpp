@@ -111,8 +111,11 @@ const statement select_attempts{
     {oid::uuid}};
 const statement select_actions{"find_notification_actions",
                                "SELECT a.action::text, a.kind, a.actor, a.reason, a.at FROM recibo.notification_actions a "
-                               "WHERE a.notification = $1 ORDER BY a.action LIMIT 1000",
+                               "WHERE a.notification = $1 ORDER BY a.at, a.action LIMIT 1000",
                                {oid::uuid}};
+// Reads all that people ever did: they ask for it only where a request came with a key.
+const statement select_action{
+    "find_notification_action", "SELECT count(*), min(a.at) FROM recibo.notification_actions a WHERE a.action = $1", {oid::uuid}};
 
 const std::string dead_ones = "FROM recibo.notifications n WHERE n.status = 'dead' AND n.status IN ('held', 'dead') AND ";
 const statement count_them{"count_dead_notifications", "SELECT count(*) " + dead_ones + outbox_filtered, filter_and({})};
@@ -332,6 +335,16 @@ awaitable<result<std::int64_t>> replay_dead(postgres::pool& pool, outbox_filter 
   append_ring(work);
   auto running = run_counted(pool, std::move(work), until);
   co_return co_await std::move(running);
+}
+
+awaitable<result<std::optional<action_before>>> find_action(postgres::pool& pool, notification_action_id id, deadline until) {
+  parameters with;
+  with.uuid(id);
+  auto found = co_await pool.query(select_action, std::move(with), until);
+  if (!found) co_return found.error();
+  const auto began = found->time_or_null(0, 1);
+  if (!began) co_return std::optional<action_before>();
+  co_return std::optional(action_before{found->int8(0, 0), *began});
 }
 
 awaitable<result<bool>> replay_notification(postgres::pool& pool, notification_id id, outbox_action why, deadline until) {

@@ -136,6 +136,42 @@ test('what is held behind a dead one goes with it; a discard needs a reason', as
   assert.deepEqual(ledger.of(id).map((n) => n.body.type), ['operation.accepted', 'operation.accepted', 'operation.completed']);
 });
 
+test('K27: the same replay under its Idempotency-Key sends nothing twice, whatever has become of it', async () => {
+  const id = freshId();
+  ledger.answer = (n) => (n.body.data.request_id === id ? 400 : 204);
+  await recibo.accepted(id);
+  const dead = (times) => until('it is dead', async () => {
+    const [one] = await notifications(`request_id=${id}&destination=ledger`);
+    return one?.status === 'dead' && ledger.of(id).length === times && one;
+  }, { timeout: 20_000 });
+  const { notification_id } = await dead(1);
+  const headers = [['Idempotency-Key', `key-${id}`]];
+  const one = (more) => recibo.api('POST', `/v1/notifications/${notification_id}/replay`, { body: { reason: 'mended' }, headers, ...more });
+  const first = await one();
+  assert.deepEqual([first.status, first.header('Idempotent-Replayed') ?? null], [200, null], first.text);
+  await dead(2);
+  const again = await one();
+  assert.deepEqual([again.status, again.header('Idempotent-Replayed'), again.json.status], [200, 'true', 'dead'], again.text);
+  assert.deepEqual(again.json.actions, first.json.actions);
+
+  const many = (more) => recibo.api('POST', '/v1/notifications/replay', { body: { filter: { request_id: id }, reason: 'mended' }, headers, ...more });
+  const begun = await many();
+  assert.deepEqual([begun.json.matched, begun.json.replayed], [1, 1], begun.text);
+  await dead(3);
+  const repeated = await many();
+  assert.equal(repeated.header('Idempotent-Replayed'), 'true');
+  assert.deepEqual(repeated.json, begun.json);
+
+  ledger.answer = () => 204;
+  const other = await one({ headers: [['Idempotency-Key', `other-${id}`]] });
+  assert.equal(other.status, 200, other.text);
+  await settled();
+  const after = await one({ headers: [['Idempotency-Key', `other-${id}`]] });
+  assert.deepEqual([after.status, after.header('Idempotent-Replayed'), after.json.status], [200, 'true', 'delivered'], after.text);
+  assert.equal((await one({ headers: [] })).status, 409);
+  assert.equal(ledger.of(id).length, 4);
+});
+
 test('without the database it ends with 3', async () => {
   const away = await recibo.run(['replay', 'dead', ...why], { env: { RECIBO_DATABASE_URL: 'postgresql://recibo@127.0.0.1:1/none' } });
   assert.equal(away.code, 3, said(away));

@@ -88,6 +88,13 @@ boost::asio::awaitable<result<std::vector<dead_group>>> group_dead(postgres::poo
 // moved. In steps with one action each is moved once: what died again meanwhile stays dead.
 boost::asio::awaitable<result<std::int64_t>> replay_dead(postgres::pool& pool, outbox_filter which, outbox_action why, int limit,
                                                          postgres::deadline until);
+// What was done under that action already; nullopt: nothing.
+struct action_before {
+  std::int64_t notifications = 0;
+  sys_micros began_at{};
+};
+boost::asio::awaitable<result<std::optional<action_before>>> find_action(postgres::pool& pool, notification_action_id id,
+                                                                         postgres::deadline until);
 // One; false: it is not dead.
 boost::asio::awaitable<result<bool>> replay_notification(postgres::pool& pool, notification_id id, outbox_action why,
                                                          postgres::deadline until);
