@@ -37,10 +37,12 @@ const std::string what_is_due =
 const std::string oldest_due = "ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT $3 FOR UPDATE OF n SKIP LOCKED)";
 std::string claim_of(const std::string& due) {
   return "WITH " + due +
-         ", holding AS (UPDATE recibo.notifications n SET status = 'held', lease_until = NULL, leased_by = NULL, behind = false FROM due "
+         ", holding AS (UPDATE recibo.notifications n SET status = 'held', lease_until = NULL, leased_by = NULL, behind = false "
+         "FROM due "
          "WHERE due.stopped AND n.operation = due.operation AND n.sequence = due.sequence AND n.destination = $1), "
          "mine AS (UPDATE recibo.notifications n SET lease_until = now() + $4 * interval '1 millisecond', leased_by = $5, "
-         "behind = false, attempts = n.attempts + 1 FROM due WHERE NOT due.stopped AND n.operation = due.operation AND n.sequence = due.sequence "
+         "behind = false, attempts = n.attempts + 1 FROM due WHERE NOT due.stopped AND n.operation = due.operation AND "
+         "n.sequence = due.sequence "
          "AND n.destination = $1 RETURNING n.id, n.operation, n.sequence, n.type, n.attempts, n.attempts_before, n.created_at, "
          "due.due_at) "
          "SELECT mine.*, t.event, t.from_state, t.to_state, t.item_id, last.to_state, last.result, last.version::int8, last.at, "
