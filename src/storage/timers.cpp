@@ -18,8 +18,7 @@ const statement find_timers{
     "find_timers",
     "SELECT t.operation, t.kind, t.due_at, t.set_at, t.event, t.version, t.fired_at IS NOT NULL, t.due_at <= now() AND EXISTS "
     "(SELECT FROM recibo.intake i WHERE i.alive_at > now() - interval '" +
-        std::to_string(intake_alive_for.count()) +
-        " seconds'), now() FROM unnest($1) AS w(operation) JOIN recibo.timers t ON t.operation = w.operation",
+        std::to_string(intake_alive_for.count()) + " seconds'), now() FROM recibo.timers t WHERE t.operation = ANY($1)",
     {oid::uuid_array}};
 
 // A provider that was out for seconds is no outage.
@@ -46,12 +45,13 @@ const statement insert_timers{
 
 const statement end_timers{
     "end_timers",
-    "DELETE FROM recibo.timers t USING unnest($1, $2) AS u(operation, kind) WHERE t.operation = u.operation AND t.kind = u.kind",
+    "DELETE FROM recibo.timers t USING unnest($1, $2) AS u(operation, kind) WHERE t.operation = u.operation AND t.kind = u.kind "
+    "AND t.operation = ANY($1)",
     {oid::uuid_array, oid::text_array}};
 
 const statement fire_timers{"fire_timers",
                             "UPDATE recibo.timers t SET fired_at = now() FROM unnest($1, $2) AS u(operation, kind) "
-                            "WHERE t.operation = u.operation AND t.kind = u.kind",
+                            "WHERE t.operation = u.operation AND t.kind = u.kind AND t.operation = ANY($1)",
                             {oid::uuid_array, oid::text_array}};
 
 const statement resume_deadlines{
