@@ -13,12 +13,12 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Prepared statement is gone (somebody said DISCARD); its result type changed under it (a migration).
 // So long a plan is used. The server makes it for the size that the tables have, and keeps it until their statistics change: one
 // made while they were tiny would be used long after.
 constexpr std::chrono::seconds plans_kept{10};
 const statement discard_plans{"", "DISCARD PLANS", {}};
 
+// Prepared statement is gone (somebody said DISCARD); its result type changed under it (a migration).
 constexpr std::string_view statement_gone = "26000", plan_outdated = "0A000", read_only_transaction = "25006";
 
 std::string field(const PGresult* r, int code) {

@@ -19,14 +19,14 @@ using postgres::statement;
 // silent once it was quiet for its alert, or said less than is expected in its window; after nobody was there to hear it, not
 // before its next attempt should have come, or a whole window was heard. Only being heard, and often enough, ends it. Rows that
 // say nothing new are left alone for two seconds. now() is the mark by which the statement that changed it knows its own work. $6
-// the expected rate's window in seconds.
+// the expected rate's window in seconds. Nobody has been heard later than now: a clock that was put right takes that back.
 const statement watch{
     "watch_providers",
     "INSERT INTO recibo.provider_activity AS p (provider, heard_at, since, watched_at, resumed_at, alert_s, rate_within_s, "
     "rate_since) "
     "SELECT w.provider, now() - w.ago_ms * interval '1 millisecond', now(), now(), now(), w.alert_s, w.within_s, now() "
     "FROM unnest($1, $2, $3, $4, $6) AS w(provider, alert_s, gap_s, ago_ms, within_s) ORDER BY w.provider "
-    "ON CONFLICT (provider) DO UPDATE SET heard_at = greatest(p.heard_at, excluded.heard_at), watched_at = now(), "
+    "ON CONFLICT (provider) DO UPDATE SET heard_at = least(greatest(p.heard_at, excluded.heard_at), now()), watched_at = now(), "
     "resumed_at = CASE WHEN p.watched_at < now() - $5 * interval '1 second' THEN now() ELSE p.resumed_at END, "
     // Nobody watched it, and callbacks could be taken for longer than that: it had been taken out of the configuration.
     "put_back_at = CASE WHEN now() - p.watched_at - (SELECT coalesce(sum(least(d.ended_at, now()) - greatest(d.began_at, "

@@ -21,7 +21,7 @@ const statement find_timers{
         std::to_string(intake_alive_for.count()) + " seconds'), now() FROM recibo.timers t WHERE t.operation = ANY($1)",
     {oid::uuid_array}};
 
-// A provider that was out for seconds is no outage.
+// A provider that was out for seconds is no outage. One of ours that ends later than now was noted while the clock was wrong.
 const statement find_downtimes{
     "find_downtimes",
     "WITH since AS MATERIALIZED (SELECT min(t.set_at) AS at FROM recibo.timers t WHERE t.operation = ANY($1)), "
@@ -29,7 +29,7 @@ const statement find_downtimes{
     "p.ended_at IS NULL AND p.known_until > now() AS goes_on FROM recibo.provider_downtimes p, since "
     "WHERE coalesce(p.ended_at, p.known_until) > since.at "
     "AND p.provider IN (SELECT o.provider FROM recibo.operations o WHERE o.id = ANY($1))) "
-    "SELECT d.began_at, d.ended_at, '', false FROM recibo.downtimes d, since WHERE d.ended_at > since.at "
+    "SELECT d.began_at, d.ended_at, '', false FROM recibo.downtimes d, since WHERE d.ended_at > since.at AND d.ended_at <= now() "
     "UNION ALL SELECT t.began_at, t.ended_at, t.provider, t.goes_on FROM theirs t WHERE t.goes_on "
     "OR t.ended_at > t.began_at + interval '1 minute' ORDER BY 1",
     {oid::uuid_array}};

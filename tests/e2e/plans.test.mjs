@@ -1,5 +1,5 @@
 // The service's statements read what they need by the beginning of an index, also when their plans were made first while the tables
-// were nearly empty, and no statistics say otherwise (decision 36). Tried is every kind of work and every read of the API, with all
+// were nearly empty, and no statistics say otherwise (decision 33). Tried is every kind of work and every read of the API, with all
 // filters.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

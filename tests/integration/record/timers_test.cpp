@@ -225,6 +225,15 @@ TEST_F(Timers, AnOutagePutsOffOnceAndTheNextOneAgain) {
   EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_fired) << "by the same outage no second time";
 }
 
+TEST_F(Timers, AnOutageThatWasNotedWhileTheClockWasWrongPutsOffNothing) {
+  timed_work work(db);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  run_out();
+  db.sql("UPDATE recibo.timers SET set_at = now() - interval '30 minutes'");
+  db.sql("INSERT INTO recibo.downtimes VALUES (now() - interval '10 minutes', now() + interval '6 hours')");
+  EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_fired);
+}
+
 TEST_F(Timers, AnOutageOfAProviderStopsItsOwnLimitsAlone) {
   timed_work work(db);
   ASSERT_TRUE(work.one(work.registration("r-1")));

@@ -1,4 +1,4 @@
-// Claims of look-ups on a real PostgreSQL: their order, and how many are asked at a time, whatever else waits (R23, decision 36).
+// Claims of look-ups on a real PostgreSQL: their order, and how many are asked at a time, whatever else waits (R23, decision 33).
 #include "recibo/storage/look_ups.hpp"
 
 #include "support/cluster.hpp"

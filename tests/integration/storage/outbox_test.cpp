@@ -274,7 +274,7 @@ TEST_F(Outbox, ASweepOfHeldOnesWaitsForNobody) {
   EXPECT_EQ(of(1, "status"), "pending");
 }
 
-// 10,000 operations that wait for a retry must not be looked at by each claim with all that follows them (decision 36).
+// 10,000 operations that wait for a retry must not be looked at by each claim with all that follows them (decision 33).
 TEST_F(Outbox, WhatFollowsAnAttemptThatIsPutOffIsPutOffWithItAndWokenByItsEnd) {
   for (int i = 1; i <= 3; ++i) add(1, i);
   add(2);

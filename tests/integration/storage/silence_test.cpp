@@ -126,6 +126,14 @@ TEST_F(Silence, WhoIsPutBackIntoTheConfigurationIsWaitedForAsLongAsEver) {
   EXPECT_EQ(round(0, false, true), "acme silent quiet");
 }
 
+TEST_F(Silence, WhatWasHeardWhileTheClockWasWrongIsTakenBack) {
+  round(1, false, true);
+  db.sql("UPDATE recibo.provider_activity SET heard_at = now() + interval '6 hours', watched_at = now() + interval '6 hours'");
+  EXPECT_EQ(round(0, false, true), "");
+  later("31 minutes");
+  EXPECT_EQ(round(0, false, true), "acme silent quiet") << "not six hours deaf";
+}
+
 TEST_F(Silence, WhoWasDownMeanwhileIsStillAnOutageOfOurs) {
   round(1, false, true);
   later("3 hours");
