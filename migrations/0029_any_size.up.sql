@@ -7,7 +7,8 @@
 ALTER TABLE recibo.notifications ADD COLUMN behind boolean NOT NULL DEFAULT false;
 COMMENT ON COLUMN recibo.notifications.behind IS 'It was put off with one before it: next_attempt_at is no wish of its own, and ends when that one does.';
 CREATE INDEX notifications_waiting ON recibo.notifications (destination, created_at) WHERE status = 'pending' AND next_attempt_at IS NOT NULL;
-CREATE INDEX notifications_stopped_id ON recibo.notifications (id) WHERE status IN ('held', 'dead');
+-- For who goes by the ID alone: while it is small nobody else is to read the whole of it.
+CREATE INDEX notifications_stopped_id ON recibo.notifications (id) WHERE status IN ('held', 'dead') AND id IS NOT NULL;
 
 CREATE INDEX look_ups_next ON recibo.look_ups (provider, (cause = 'catch_up'), id) WHERE status IN ('queued', 'asking');
 CREATE INDEX look_ups_leased ON recibo.look_ups (provider, lease_until) WHERE lease_until IS NOT NULL;

@@ -37,7 +37,7 @@ const statement advance_listing{
     "(lpad(to_hex(greatest(floor(extract(epoch FROM c.since) * 1000), 0)::bigint), 12, '0') || repeat('0', 20))::uuid AS bottom, "
     "c.started_by FROM recibo.catch_ups c WHERE c.provider = $1 "
     "AND c.listed_at IS NULL AND (SELECT count(*) FROM (SELECT FROM recibo.look_ups q WHERE q.provider = $1 AND q.status IN "
-    "('queued', 'asking') AND q.status = 'queued' ORDER BY (q.cause = 'catch_up'), q.id LIMIT $3) q) < $3 FOR UPDATE SKIP "
+    "('queued', 'asking') AND q.status <> 'asking' ORDER BY (q.cause = 'catch_up'), q.id LIMIT $3) q) < $3 FOR UPDATE SKIP "
     "LOCKED), "
     "seen AS MATERIALIZED (SELECT o.id, o.provider, o.state, o.workflow FROM recibo.operations o "
     "WHERE o.id < (SELECT run.below FROM run) AND o.id >= (SELECT run.bottom FROM run) ORDER BY o.id DESC LIMIT $2), "

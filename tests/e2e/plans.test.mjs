@@ -167,7 +167,6 @@ const meant = [
   /^SELECT pg_relation_size\('recibo\.operations'\)/, // how many there are that wait for somebody
   /^WITH p AS MATERIALIZED \(SELECT n\.destination, count/, // how many wait for each destination
   /^WITH RECURSIVE waiting AS \(\(SELECT min\(n\.destination\)/, // the same for those that are not configured: a row of an index for each name
-  /^WITH run AS MATERIALIZED \(SELECT c\.id, c\.place/, // a catch-up counts what is queued, up to a limit
   /^WITH c AS MATERIALIZED \(SELECT DISTINCT v\.operation AS id FROM recibo\.reviews v WHERE v\.status = 'open'/, // a list of what is open
   /^WITH c AS MATERIALIZED \(SELECT t\.operation AS id FROM recibo\.timers t WHERE t\.fired_at IS NULL/, // a list of what is overdue
   /^(SELECT count\(\*\)|SELECT n\.destination, coalesce).* FROM recibo\.notifications n WHERE n\.status = 'dead'/, // before a replay of many
