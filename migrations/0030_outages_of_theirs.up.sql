@@ -11,7 +11,7 @@ ALTER TABLE recibo.look_ups ADD COLUMN repeatable text;
 COMMENT ON COLUMN recibo.look_ups.repeatable IS 'JSON list of what may be repeated by the answer: IDs of items, "" for the operation; NULL: nothing.';
 
 CREATE TABLE recibo.provider_downtimes (
-  id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT provider_downtimes_pkey PRIMARY KEY,
+  id uuid NOT NULL DEFAULT gen_random_uuid() CONSTRAINT provider_downtimes_pkey PRIMARY KEY,
   provider text COLLATE "C" NOT NULL,
   cause text COLLATE "C" NOT NULL CONSTRAINT provider_downtimes_cause CHECK (cause IN ('silence', 'look_ups')),
   began_at timestamptz NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE recibo.provider_downtimes (
   CONSTRAINT provider_downtimes_last CHECK (ended_at >= began_at)
 );
 COMMENT ON TABLE recibo.provider_downtimes IS 'When providers were known to be out (R44); a few rows for each, looked up when something runs out.';
-COMMENT ON COLUMN recibo.provider_downtimes.id IS 'Counts up.';
+COMMENT ON COLUMN recibo.provider_downtimes.id IS 'UUIDv4; nothing refers to it.';
 COMMENT ON COLUMN recibo.provider_downtimes.provider IS 'Name in the configuration.';
 COMMENT ON COLUMN recibo.provider_downtimes.cause IS 'silence: nothing came for silence_alert; look_ups: it did not answer, so that the breaker opened.';
 COMMENT ON COLUMN recibo.provider_downtimes.began_at IS 'When it was last heard; when the breaker opened.';

@@ -26,7 +26,8 @@ const statement watch{
     "rate_since) "
     "SELECT w.provider, now() - w.ago_ms * interval '1 millisecond', now(), now(), now(), w.alert_s, w.within_s, now() "
     "FROM unnest($1, $2, $3, $4, $6) AS w(provider, alert_s, gap_s, ago_ms, within_s) ORDER BY w.provider "
-    "ON CONFLICT (provider) DO UPDATE SET heard_at = least(greatest(p.heard_at, excluded.heard_at), now()), watched_at = now(), "
+    "ON CONFLICT (provider) DO UPDATE SET heard_at = CASE WHEN greatest(p.heard_at, excluded.heard_at) > now() THEN now() ELSE "
+    "greatest(p.heard_at, excluded.heard_at) END, watched_at = now(), "
     "resumed_at = CASE WHEN p.watched_at < now() - $5 * interval '1 second' THEN now() ELSE p.resumed_at END, "
     // Nobody watched it, and callbacks could be taken for longer than that: it had been taken out of the configuration.
     "put_back_at = CASE WHEN now() - p.watched_at - (SELECT coalesce(sum(least(d.ended_at, now()) - greatest(d.began_at, "

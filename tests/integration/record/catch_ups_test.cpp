@@ -101,7 +101,7 @@ TEST_F(CatchUps, AProviderThatDoesNotAnswerIsOutUntilItDoesAndThenAskedWhatItCou
   const auto known = [&] {
     return db.sql(
         "SELECT coalesce(string_agg(round(extract(epoch FROM coalesce(ended_at, known_until) - began_at) / 60) || CASE WHEN "
-        "ended_at IS NULL THEN ' on' ELSE '' END, ', ' ORDER BY id), '') FROM recibo.provider_downtimes");
+        "ended_at IS NULL THEN ' on' ELSE '' END, ', ' ORDER BY ended_at), '') FROM recibo.provider_downtimes");
   };
   const auto later = [&](const std::string& by) {
     db.sql("UPDATE recibo.provider_downtimes SET began_at = began_at - interval '" + by +

@@ -126,6 +126,13 @@ TEST_F(Silence, WhoIsPutBackIntoTheConfigurationIsWaitedForAsLongAsEver) {
   EXPECT_EQ(round(0, false, true), "acme silent quiet");
 }
 
+TEST_F(Silence, WhoNeverCalledWasNeverHeard) {
+  round(0, false, true);
+  db.sql("UPDATE recibo.provider_activity SET watched_at = now() - interval '3 seconds'");
+  round(0, false, true);
+  EXPECT_EQ(db.sql("SELECT heard_at IS NULL FROM recibo.provider_activity"), "t");
+}
+
 TEST_F(Silence, WhatWasHeardWhileTheClockWasWrongIsTakenBack) {
   round(1, false, true);
   db.sql("UPDATE recibo.provider_activity SET heard_at = now() + interval '6 hours', watched_at = now() + interval '6 hours'");
