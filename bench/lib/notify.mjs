@@ -134,7 +134,7 @@ async function callbacksBesideTarpit(place, sink, { slices, seconds }, say) {
       const kind = kinds[(slice + turn) % kinds.length];
       if (kind === 'beside') await place.resume('tarpit');
       else await place.pause('tarpit');
-      const registered = await place.send({ phase: 'registers', users: 1, operations, time: 0 }); // an open loop sends one sender's
+      const registered = await place.send({ phase: 'registers', users, operations, rate: 1_000_000, time: 0 }); // as of an open loop: one sender's
       await sleep(1_000);
       await sink.lags();
       const sent = await place.send({ phase: 'callbacks', run: registered.run, users, operations, rate, time: 0 });
