@@ -17,8 +17,6 @@ using boost::asio::awaitable;
 // How many one request replays; the answer says how many are left.
 constexpr int replay_most = 10'000;
 
-using notification_action_key = storage::notification_action_id;
-
 schema outbox_reason() { return about(words(2000, text_rule::prose), "Why; on record."); }
 
 void write_notification(json_writer& out, const storage::outbox_view& v, const config::settings& settings) {
@@ -108,25 +106,29 @@ storage::outbox_action outbox_action_of(const call& of) {
   return out;
 }
 
-// The same request of the same person under the same key is one action: its ID comes of them (version 8, RFC 9562). nullopt:
-// there is no key. `what`: the notification; empty: those that a filter names.
-result<std::optional<notification_action_key>> action_under_key(const call& of, std::string_view what) {
-  const auto key = read_idempotency_key(of);
-  if (!key) return key.error();
-  if (!*key) return std::optional<notification_action_key>();
-  const auto body = canonical_json(of.body);
-  if (!body) return body.error();
-  canonical all;
-  all.add("recibo.notification_replay.1").add(of.who.name).add(**key).add(what).add(*body);
+storage::notification_action_id action_of(canonical all) {
   const auto digest = sha256(all.bytes());
-  notification_action_key out;
+  storage::notification_action_id out;
   std::copy_n(binary(digest).begin(), out.bytes.size(), reinterpret_cast<char*>(out.bytes.data()));
   out.bytes[6] = static_cast<std::uint8_t>((out.bytes[6] & 0x0f) | 0x80);
   out.bytes[8] = static_cast<std::uint8_t>((out.bytes[8] & 0x3f) | 0x80);
-  return std::optional(out);
+  return out;
 }
 
-bool was_done(const storage::outbox_details& to, const std::optional<notification_action_key>& action) {
+// The same request of the same person under the same key about one notification is one action: its ID comes of them (version 8,
+// RFC 9562). nullopt: there is no key.
+result<std::optional<storage::notification_action_id>> action_under_key(const call& of) {
+  const auto key = read_idempotency_key(of);
+  if (!key) return key.error();
+  if (!*key) return std::optional<storage::notification_action_id>();
+  const auto body = canonical_json(of.body);
+  if (!body) return body.error();
+  canonical all;
+  all.add("recibo.notification_replay.1").add(of.who.name).add(**key).add(of.path[0]).add(*body);
+  return std::optional(action_of(std::move(all)));
+}
+
+bool was_done(const storage::outbox_details& to, const std::optional<storage::notification_action_id>& action) {
   const auto text = action ? to_string(*action) : std::string();
   return action && std::any_of(to.actions.begin(), to.actions.end(), [&](const auto& one) { return one.action == text; });
 }
@@ -134,7 +136,7 @@ bool was_done(const storage::outbox_details& to, const std::optional<notificatio
 // Does one thing to one notification and shows it as it is then; 409 when its status does not allow it.
 template <class Act>
 awaitable<http::response> act_on_notification(inside& in, call& of, Act act, std::string_view refusal,
-                                              std::optional<notification_action_key> action = std::nullopt) {
+                                              std::optional<storage::notification_action_id> action = std::nullopt) {
   const auto id = parse_id<notification_id>(of.path[0]);
   if (!id) co_return not_found(of, "notification");
   auto why = outbox_action_of(of);
@@ -163,7 +165,7 @@ awaitable<http::response> act_on_notification(inside& in, call& of, Act act, std
 
 // One for a destination that is not configured would be pending for ever: nobody sends it.
 awaitable<http::response> replay_one_notification(inside& in, call& of) {
-  const auto action = action_under_key(of, of.path[0]);
+  const auto action = action_under_key(of);
   if (!action) co_return refuse(of, action.error());
   if (const auto id = parse_id<notification_id>(of.path[0])) {
     const auto found = co_await storage::find_notification(in.with.pool, *id, of.until);
@@ -188,6 +190,23 @@ awaitable<http::response> discard_one_notification(inside& in, call& of) {
                              "It is delivered, discarded, or being sent right now, and cannot be discarded.");
 }
 
+// One of many under a key has its ID of who asks and the key. nullopt: there is no key.
+awaitable<result<std::optional<storage::replay_begun>>> begin_under_key(inside& in, const call& of, storage::outbox_action& why) {
+  const auto key = read_idempotency_key(of);
+  if (!key) co_return key.error();
+  if (!*key) co_return std::optional<storage::replay_begun>();
+  const auto body = canonical_json(of.body);
+  if (!body) co_return body.error();
+  canonical all;
+  all.add("recibo.notification_replays.1").add(of.who.name).add(**key);
+  why.id = action_of(std::move(all));
+  auto begun = co_await storage::begin_replay(in.with.pool, why.id, sha256(*body), of.until);
+  if (!begun) co_return begun.error();
+  if (!begun->same_body)
+    co_return error(permanent::idempotency_key_reused, "this Idempotency-Key was used before for another replay");
+  co_return std::optional(*begun);
+}
+
 // Counts first: what a filter would replay is known before it does. What nobody would send stays dead, and is counted apart.
 awaitable<http::response> replay_many_notifications(inside& in, call& of) {
   const json_value* given = present(of.body, "filter");
@@ -207,18 +226,18 @@ awaitable<http::response> replay_many_notifications(inside& in, call& of) {
   const auto* wish = present(of.body, "dry_run");
   const bool dry = wish != nullptr && wish->boolean;
   // The same request again goes on with what the first one left, where it broke off, and takes nothing that died since.
-  const auto key = action_under_key(of, {});
-  if (!key) co_return refuse(of, key.error());
-  std::optional<storage::action_before> before;
-  if (*key && !dry) {
-    auto done = co_await storage::find_action(in.with.pool, **key, of.until);
-    if (!done) co_return refuse(of, done.error());
-    before = *done;
+  auto why = outbox_action_of(of);
+  storage::replay_begun begun;
+  if (!dry) {
+    auto beginning = begin_under_key(in, of, why);
+    const auto keyed = co_await std::move(beginning);
+    if (!keyed) co_return refuse(of, keyed.error());
+    begun = keyed->value_or(begun);
+    if (*keyed && (!which.dead_before || *which.dead_before > begun.began_at)) which.dead_before = begun.began_at;
   }
-  if (before && (!which.dead_before || *which.dead_before > before->began_at)) which.dead_before = before->began_at;
   const auto groups = co_await storage::group_dead(in.with.pool, which, of.until);
   if (!groups) co_return refuse(of, groups.error());
-  std::int64_t unconfigured = 0, replayed = before ? before->notifications : 0, matched = replayed;
+  std::int64_t unconfigured = 0, replayed = begun.replayed, matched = replayed;
   std::set<std::string> names;
   for (const auto& group : *groups) {
     matched += group.count;
@@ -228,9 +247,6 @@ awaitable<http::response> replay_many_notifications(inside& in, call& of) {
       unconfigured += group.count;
     }
   }
-  auto why = outbox_action_of(of);
-  if (*key) why.id = **key;
-  const auto action = to_string(why.id);
   for (const auto& name : names) {
     if (dry || replayed >= replay_most) break;
     which.destination = name;
@@ -239,13 +255,21 @@ awaitable<http::response> replay_many_notifications(inside& in, call& of) {
     if (!moved) co_return refuse(of, moved.error());
     replayed += *moved;
   }
+  if (begun.again) {  // somebody may be at the same beside this one
+    auto looking = begin_under_key(in, of, why);
+    const auto now_done = co_await std::move(looking);
+    if (!now_done) co_return refuse(of, now_done.error());
+    if (*now_done) replayed = std::max(replayed, (*now_done)->replayed);
+    matched = std::max(matched, replayed);
+  }
+  const auto action = to_string(why.id);
   json_writer out;
   out.begin_object().text_or_null("replay_id", dry || replayed == 0 ? std::string_view() : std::string_view(action));
   out.flag("dry_run", dry).number("matched", matched).number("replayed", replayed);
   out.number("left", std::max<std::int64_t>(0, matched - replayed - unconfigured)).number("unconfigured", unconfigured);
   out.end_object();
   auto told = answer_json(200, std::move(out));
-  if (before) told.headers.emplace_back("Idempotent-Replayed", "true");
+  if (begun.again) told.headers.emplace_back("Idempotent-Replayed", "true");
   co_return told;
 }
 
@@ -338,7 +362,8 @@ void add_notifications(endpoint_table& to) {
   const auto only_once = [&](endpoint e) {
     e.headers = {optional("Idempotency-Key", about(text(text_rule::alias),
                                                    "The same request again with it replays nothing twice, also what has died "
-                                                   "again or was delivered since."))};
+                                                   "again or was delivered since, and nothing that died later. Another "
+                                                   "filter with it: 422."))};
     for (auto& a : e.answers) a.headers = done_before;
     return e;
   };

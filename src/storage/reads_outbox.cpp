@@ -113,9 +113,16 @@ const statement select_actions{"find_notification_actions",
                                "SELECT a.action::text, a.kind, a.actor, a.reason, a.at FROM recibo.notification_actions a "
                                "WHERE a.notification = $1 ORDER BY a.at, a.action LIMIT 1000",
                                {oid::uuid}};
-// Reads all that people ever did: they ask for it only where a request came with a key.
-const statement select_action{
-    "find_notification_action", "SELECT count(*), min(a.at) FROM recibo.notification_actions a WHERE a.action = $1", {oid::uuid}};
+const statement insert_replay{
+    "begin_notification_replay",
+    "INSERT INTO recibo.notification_replays (action, body_digest) VALUES ($1, $2) ON CONFLICT DO NOTHING "
+    "RETURNING 1",
+    {oid::uuid, oid::bytea}};
+// A second statement, so that it sees who was quicker.
+const statement select_replay{"find_notification_replay",
+                              "SELECT r.began_at, r.body_digest = $2, (SELECT count(*) FROM recibo.notification_actions a "
+                              "WHERE a.action = $1) FROM recibo.notification_replays r WHERE r.action = $1",
+                              {oid::uuid, oid::bytea}};
 
 const std::string dead_ones = "FROM recibo.notifications n WHERE n.status = 'dead' AND n.status IN ('held', 'dead') AND ";
 const statement count_them{"count_dead_notifications", "SELECT count(*) " + dead_ones + outbox_filtered, filter_and({})};
@@ -129,7 +136,7 @@ std::string replay_of(const std::string& chosen, const std::string& a, const std
   return "WITH chosen AS MATERIALIZED (" + chosen +
          "), moved AS (UPDATE recibo.notifications n SET status = 'pending', next_attempt_at = NULL, dead_at = NULL, "
          "attempts_before = n.attempts FROM chosen c WHERE n.operation = c.operation AND n.sequence = c.sequence "
-         "AND n.destination = c.destination AND n.status = 'dead' RETURNING n.id, n.operation, n.sequence, n.destination), "
+         "AND n.destination = c.destination RETURNING n.id, n.operation, n.sequence, n.destination), "
          "noted AS (INSERT INTO recibo.notification_actions (action, notification, kind, actor, reason, at) "
          "SELECT " +
          a + ", moved.id, 'replay', " + b + ", " + c +
@@ -139,8 +146,7 @@ std::string replay_of(const std::string& chosen, const std::string& a, const std
          "moved ORDER BY moved.operation, moved.destination) m CROSS JOIN LATERAL (SELECT x.operation, x.sequence, x.destination "
          "FROM recibo.notifications x WHERE x.operation = m.operation AND x.destination = m.destination AND x.status = 'held' "
          "ORDER BY x.sequence OFFSET 0 FOR UPDATE) behind "
-         "WHERE n.operation = behind.operation AND n.sequence = behind.sequence AND n.destination = behind.destination "
-         "AND n.status = 'held') "
+         "WHERE n.operation = behind.operation AND n.sequence = behind.sequence AND n.destination = behind.destination) "
          "SELECT count(*) FROM moved";
 }
 const statement replay_many{
@@ -151,12 +157,11 @@ const statement replay_many{
             "ORDER BY n.operation, n.sequence, n.destination LIMIT $13 FOR UPDATE",
         "$10", "$11", "$12"),
     filter_and({oid::uuid, oid::text, oid::text, oid::int8})};
-const statement replay_one{
-    "replay_notification",
-    replay_of("SELECT n.operation, n.sequence, n.destination FROM recibo.notifications n WHERE n.id = $1 AND n.status = 'dead' "
-              "FOR UPDATE",
-              "$2", "$3", "$4"),
-    {oid::uuid, oid::uuid, oid::text, oid::text}};
+const statement replay_one{"replay_notification",
+                           replay_of("SELECT n.operation, n.sequence, n.destination FROM recibo.notifications n WHERE n.id = $1 "
+                                     "AND n.status IS NOT DISTINCT FROM 'dead' FOR UPDATE",
+                                     "$2", "$3", "$4"),
+                           {oid::uuid, oid::uuid, oid::text, oid::text}};
 
 const statement discard_one{
     "discard_notification",
@@ -175,7 +180,7 @@ const statement free_behind{
     "AND NOT EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = x.operation AND e.destination = x.destination "
     "AND e.sequence < x.sequence AND e.status = 'dead' OFFSET 0) ORDER BY x.sequence OFFSET 0 FOR UPDATE) behind "
     "WHERE d.id = $1 AND d.status = 'discarded' AND n.operation = behind.operation AND n.sequence = behind.sequence "
-    "AND n.destination = behind.destination AND n.status = 'held'",
+    "AND n.destination = behind.destination",
     {oid::uuid}};
 
 const statement select_destinations{
@@ -337,14 +342,25 @@ awaitable<result<std::int64_t>> replay_dead(postgres::pool& pool, outbox_filter 
   co_return co_await std::move(running);
 }
 
-awaitable<result<std::optional<action_before>>> find_action(postgres::pool& pool, notification_action_id id, deadline until) {
-  parameters with;
-  with.uuid(id);
-  auto found = co_await pool.query(select_action, std::move(with), until);
-  if (!found) co_return found.error();
-  const auto began = found->time_or_null(0, 1);
-  if (!began) co_return std::optional<action_before>();
-  co_return std::optional(action_before{found->int8(0, 0), *began});
+awaitable<result<replay_begun>> begin_replay(postgres::pool& pool, notification_action_id id, sha256_digest body,
+                                             deadline until) {
+  const auto named = [&] {
+    parameters with;
+    with.uuid(id).bytes(binary(body));
+    return with;
+  };
+  pipeline work;
+  work.add(insert_replay, named()).add(select_replay, named());
+  auto running = run_again(pool, work, until);
+  const auto done = co_await std::move(running);
+  if (!done.ok()) co_return postgres::to_error(done);
+  const auto& found = done.answers[1];
+  replay_begun out;
+  out.again = done.answers[0].empty();
+  out.began_at = found.time(0, 0);
+  out.same_body = found.boolean(0, 1);
+  out.replayed = found.int8(0, 2);
+  co_return out;
 }
 
 awaitable<result<bool>> replay_notification(postgres::pool& pool, notification_id id, outbox_action why, deadline until) {

@@ -172,6 +172,30 @@ test('K27: the same replay under its Idempotency-Key sends nothing twice, whatev
   assert.equal(ledger.of(id).length, 4);
 });
 
+test('K27: a replay by a filter that found nothing takes nothing under its key that died later, and its key is its own', async () => {
+  const id = freshId();
+  const headers = [['Idempotency-Key', `empty-${id}`]];
+  const many = (more) => recibo.api('POST', '/v1/notifications/replay', { body: { filter: { request_id: id }, reason: 'mended', ...more }, headers });
+  const nothing = await many();
+  assert.deepEqual([nothing.status, nothing.json.matched, nothing.json.replay_id], [200, 0, null], nothing.text);
+  ledger.answer = (n) => (n.body.data.request_id === id ? 400 : 204);
+  await recibo.accepted(id);
+  await until('it is dead', async () => (await notifications(`request_id=${id}&status=dead`)).length === 1, { timeout: 20_000 });
+  const again = await many();
+  assert.deepEqual([again.status, again.header('Idempotent-Replayed'), again.json], [200, 'true', nothing.json], again.text);
+  const counted = await many({ dry_run: true });
+  assert.deepEqual([counted.json.matched, counted.json.replayed], [1, 0], counted.text);
+  const other = await many({ filter: { destination: 'ledger' } });
+  assert.deepEqual([other.status, other.json.code], [422, 'idempotency_key_reused'], other.text);
+  headers[0][1] = `both-${id}`;
+  ledger.answer = () => 204;
+  const both = await Promise.all([many(), many(), many()]);
+  assert.deepEqual(both.map((one) => [one.status, one.json.replayed, one.json.matched]), Array(3).fill([200, 1, 1]), both.map((one) => one.text).join());
+  assert.equal(new Set(both.map((one) => one.json.replay_id)).size, 1);
+  await settled();
+  assert.equal(ledger.of(id).length, 2);
+});
+
 test('without the database it ends with 3', async () => {
   const away = await recibo.run(['replay', 'dead', ...why], { env: { RECIBO_DATABASE_URL: 'postgresql://recibo@127.0.0.1:1/none' } });
   assert.equal(away.code, 3, said(away));

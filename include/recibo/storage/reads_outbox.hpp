@@ -3,6 +3,7 @@
 #pragma once
 
 #include "recibo/core/clock.hpp"
+#include "recibo/core/digest.hpp"
 #include "recibo/core/ids.hpp"
 #include "recibo/postgres/pool.hpp"
 #include "recibo/storage/outbox.hpp"
@@ -88,13 +89,16 @@ boost::asio::awaitable<result<std::vector<dead_group>>> group_dead(postgres::poo
 // moved. In steps with one action each is moved once: what died again meanwhile stays dead.
 boost::asio::awaitable<result<std::int64_t>> replay_dead(postgres::pool& pool, outbox_filter which, outbox_action why, int limit,
                                                          postgres::deadline until);
-// What was done under that action already; nullopt: nothing.
-struct action_before {
-  std::int64_t notifications = 0;
-  sys_micros began_at{};
+// A replay of many under a key, as it stands.
+struct replay_begun {
+  bool again = false;         // the key was used before
+  bool same_body = true;      // for the same request
+  sys_micros began_at{};      // the first time
+  std::int64_t replayed = 0;  // so far
 };
-boost::asio::awaitable<result<std::optional<action_before>>> find_action(postgres::pool& pool, notification_action_id id,
-                                                                         postgres::deadline until);
+// Notes that a replay begins, once. `body`: of the request.
+boost::asio::awaitable<result<replay_begun>> begin_replay(postgres::pool& pool, notification_action_id id, sha256_digest body,
+                                                          postgres::deadline until);
 // One; false: it is not dead.
 boost::asio::awaitable<result<bool>> replay_notification(postgres::pool& pool, notification_id id, outbox_action why,
                                                          postgres::deadline until);
