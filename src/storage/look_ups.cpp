@@ -162,17 +162,17 @@ const statement hold_lane{"hold_look_ups",
                           "'1 millisecond') WHERE provider = $1",
                           {oid::text, oid::int8}};
 
-// By providers, which the index begins with: what can be asked is not read.
+// By providers, which the index begins with: what can be asked is not read, and of the others the oldest.
 const statement end_unaskable{
     "end_unaskable_look_ups",
     "WITH RECURSIVE names AS ((SELECT l.provider FROM recibo.look_ups l WHERE l.status IN ('queued', 'asking') ORDER BY "
     "l.provider "
     "LIMIT 1) UNION ALL SELECT n.provider FROM names m CROSS JOIN LATERAL (SELECT l.provider FROM recibo.look_ups l "
     "WHERE l.status IN ('queued', 'asking') AND l.provider > m.provider ORDER BY l.provider LIMIT 1) n), "
-    "due AS MATERIALIZED (SELECT d.id FROM names m CROSS JOIN LATERAL (SELECT l.id FROM recibo.look_ups l "
-    "WHERE l.provider = m.provider AND l.status IN ('queued', 'asking') "
-    "AND greatest(l.asked_at, l.next_attempt_at, l.lease_until) < now() - $2 * interval '1 second' "
-    "ORDER BY l.id LIMIT 500 FOR UPDATE SKIP LOCKED) d WHERE NOT (m.provider = ANY($1)) "
+    "due AS MATERIALIZED (SELECT d.id FROM names m CROSS JOIN LATERAL (SELECT l.id, greatest(l.asked_at, "
+    "l.next_attempt_at, l.lease_until) AS at FROM recibo.look_ups l WHERE l.provider = m.provider "
+    "AND l.status IN ('queued', 'asking') ORDER BY l.id LIMIT 500 FOR UPDATE SKIP LOCKED) d "
+    "WHERE d.at < now() - $2 * interval '1 second' AND NOT (m.provider = ANY($1)) "
     "AND NOT EXISTS (SELECT FROM recibo.look_up_lanes n WHERE n.provider = m.provider "
     "AND greatest(n.tokens_at, n.retry_at, n.asked_until) > now() - $2 * interval '1 second') LIMIT 500), "
     "ended AS (UPDATE recibo.look_ups l SET status = 'failed', settled_at = now(), reason = 'no_status', lease_until = NULL, "

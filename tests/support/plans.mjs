@@ -1,5 +1,5 @@
 // What PostgreSQL reads for the statements of the service, from auto_explain's log: complaints about whatever reads a table that
-// grows by anything but the beginning of an index.
+// grows by anything but the beginning of an index, or much of it so.
 import { readFileSync } from 'node:fs';
 
 // For a cluster whose plans are looked at.
@@ -7,6 +7,8 @@ export const planSettings = {
   shared_preload_libraries: 'auto_explain',
   'auto_explain.log_min_duration': '0',
   'auto_explain.log_nested_statements': 'on',
+  'auto_explain.log_analyze': 'on',
+  'auto_explain.log_timing': 'off',
   'auto_explain.log_format': 'json',
   log_line_prefix: '%u@%d ',
   autovacuum: 'off',
@@ -14,6 +16,10 @@ export const planSettings = {
 
 // In bytes; a table, or an index, of a few pages.
 const small = 128 * 1024;
+// Lists look at windows of rows, for a bounded time.
+const windowed = /^WITH w AS MATERIALIZED \(SELECT s\.id\b.* LIMIT \$\d+\), page AS MATERIALIZED/;
+// Rows that a step of any other statement may look at.
+const many = 6_000;
 const scans = new Set(['Seq Scan', 'Index Scan', 'Index Only Scan', 'Bitmap Index Scan']);
 // What may stand between the limit and a scan that begins at the end of its index.
 const between = new Set(['Limit', 'LockRows', 'Subquery Scan', 'Append', 'Merge Append', 'Result']);
@@ -57,6 +63,8 @@ export async function complaintsAbout(plans, client) {
         complain(`${node['Index Name']} is read by ${condition}, without ${index.first}`);
       }
     }
+    const looked = ((node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Join Filter'] ?? 0)) * (node['Actual Loops'] ?? 0);
+    if (looked > many && !windowed.test(sql)) complain(`${looked} rows are looked at by ${type} of ${node['Index Name'] ?? table ?? 'what was read'}`);
     const next = type === 'Limit' ? ['Limit'] : between.has(type) ? [...above, type] : [];
     for (const child of node.Plans ?? []) walk(sql, child, next);
   };
