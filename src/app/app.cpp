@@ -281,7 +281,10 @@ class replica {
     std::vector<std::string> configured;
     for (const auto& [name, to] : settings_->get()->destinations) configured.push_back(name);
     const auto strays = co_await storage::find_strays(pool_, std::move(configured), steady_clock::now() + strays_limit);
-    if (!strays) co_return out;
+    if (!strays) {
+      out.warnings.push_back({"destinations", 0, 0, std::string(storage::strays_unknown), config::severity::warning});
+      co_return out;
+    }
     for (const auto& one : *strays)
       if (one.waiting > 0) out.warnings.push_back({"destinations", 0, 0, storage::told(one), config::severity::warning});
     co_return out;

@@ -198,15 +198,16 @@ boost::asio::awaitable<bool> upkeep::repair() {
   co_return false;
 }
 
-// What reads all timers, or all operations, has a hundredth of the time at most: meanwhile the figures stay.
+// What reads all timers, or all operations, has a hundredth of the time at most: meanwhile the figures stay. What failed says
+// nothing of how long it takes.
 boost::asio::awaitable<std::optional<postgres::rows>> upkeep::query_rarely(const postgres::statement& what,
                                                                            postgres::parameters with,
                                                                            steady_clock::time_point& next) {
   const auto began = steady_clock::now();
   if (began < next) co_return std::nullopt;
   auto found = co_await parts_.pool.query(what, std::move(with), began + measure_limit);
-  next = steady_clock::now() + (steady_clock::now() - began) * 100;
   if (!found) co_return std::nullopt;
+  next = steady_clock::now() + (steady_clock::now() - began) * 100;
   co_return std::move(*found);
 }
 
@@ -241,10 +242,10 @@ boost::asio::awaitable<void> upkeep::look_for_strays(std::shared_ptr<const confi
   for (const auto& [name, to] : settings->destinations) configured.push_back(name);
   const auto found = co_await storage::find_strays(parts_.pool, std::move(configured), steady_clock::now() + measure_limit);
   if (!found) co_return;
-  std::set<std::string> strays;
+  std::map<std::string, std::chrono::seconds> strays;
   for (const auto& one : *found) {
     if (one.waiting == 0) continue;
-    strays.insert(one.name);
+    strays.emplace(one.name, one.held_for);
     if (!strays_.contains(one.name)) log::warn(storage::told(one), {{"destination", one.name}, {"count", one.waiting}});
   }
   strays_ = std::move(strays);
@@ -274,7 +275,7 @@ boost::asio::awaitable<bool> upkeep::measure() {
   co_await look_for_strays(settings);
   // Those that were configured are measured on; what this process has never known has no gauge of its own.
   for (const auto& [name, to] : settings->destinations) outboxes_.insert(name);
-  outboxes_.insert(strays_.begin(), strays_.end());
+  for (const auto& [name, held_for] : strays_) outboxes_.insert(name);
   postgres::binary_array destinations(oid::text);
   for (const auto& name : outboxes_) destinations.add(name);
   postgres::parameters to_each;
@@ -286,7 +287,8 @@ boost::asio::awaitable<bool> upkeep::measure() {
       const auto name = waiting->string(i, 0);
       const double age = waiting->is_null(i, 1) ? 0.0 : std::max(0.0, std::stod(waiting->string(i, 1)));
       parts_.metrics.oldest_age("outbox:" + name, age);
-      if (strays_.contains(name)) stranded = std::max(stranded, age);
+      if (const auto stray = strays_.find(name); stray != strays_.end())
+        stranded = std::max({stranded, age, static_cast<double>(stray->second.count())});
     }
   if (waiting) parts_.metrics.oldest_age("stranded", stranded);
   postgres::parameters with;

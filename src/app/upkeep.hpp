@@ -15,6 +15,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -59,7 +60,8 @@ class upkeep {
 
   parts parts_;
   // Destinations whose oldest notification is a gauge; and those that nobody sends to although something waits.
-  std::set<std::string> outboxes_, strays_;
+  std::set<std::string> outboxes_;
+  std::map<std::string, std::chrono::seconds> strays_;  // that is not configured -> since when it holds one
   bool schema_fits_ = false;
   process::rematch_place rematched_;
   std::chrono::steady_clock::time_point partitions_checked_{}, states_next_{}, state_ages_next_{};

@@ -121,7 +121,9 @@ bool look_at_database(const config::settings& s, findings& to) {
          counted(seen.partitions_ahead / std::chrono::hours(24), "day") + " ahead");
   to.add("clock", std::chrono::abs(seen.clock_skew) <= seen.clock_skew_max,
          milliseconds_text(seen.clock_skew) + " from the database's; " + milliseconds_text(seen.clock_skew_max) + " are borne");
-  if (strays)
+  if (!strays)
+    to.add("destinations", false, std::string(storage::strays_unknown));
+  else
     for (const auto& one : *strays)
       if (one.waiting > 0) to.add("destinations", false, storage::told(one));
   return true;

@@ -153,6 +153,7 @@ TEST_F(Outbox, StraysAreFoundByTheIndex) {
   for (int i = 4; i < 9; ++i) add(i);
   db.sql("UPDATE recibo.notifications SET destination = 'old' WHERE operation IN ('" + key(1) + "', '" + key(2) + "', '" +
          key(3) + "')");
+  db.sql("UPDATE recibo.notifications SET created_at = now() - interval '2 hours' WHERE operation = '" + key(3) + "'");
   db.sql("UPDATE recibo.notifications SET destination = 'older' WHERE operation = '" + key(4) + "'");
   run([&](postgres::pool& pool) -> asio::awaitable<void> {
     std::vector<std::string> configured = {"ledger", "mail"};
@@ -162,6 +163,8 @@ TEST_F(Outbox, StraysAreFoundByTheIndex) {
     EXPECT_EQ((*found)[0].name, "old");
     EXPECT_EQ((*found)[0].waiting, 2);
     EXPECT_EQ((*found)[0].dead, 1);
+    EXPECT_EQ((*found)[0].held_for, 2h);
+    EXPECT_EQ((*found)[1].held_for, 0s);
     EXPECT_EQ(told((*found)[1]), "1 notification waits for \"older\", which the configuration does not name: nobody sends it");
     configured = {"ledger", "old", "older"};
     const auto none = co_await find_strays(pool, configured, soon());
