@@ -20,28 +20,36 @@ using namespace std::chrono_literals;
 class greeter {
  public:
   explicit greeter(const char* address)
-      : listening_(context_, tcp::endpoint(asio::ip::make_address(address), 0)), thread_([this] { greet(); }) {}
-  ~greeter() { thread_.join(); }
-  std::uint16_t port() const { return listening_.local_endpoint().port(); }
-  std::string heard;  // once it is destroyed, or publish() has returned
+      : listening_(context_, tcp::endpoint(asio::ip::make_address(address), 0)), port_(listening_.local_endpoint().port()) {
+    listening_.async_accept([this](boost::system::error_code failed, tcp::socket one) {
+      if (!failed) greet(std::move(one));
+    });
+    thread_ = std::jthread([this] { context_.run_for(20s); });
+  }
+  std::uint16_t port() const { return port_; }
+  // What was said to it, or nothing within its time.
+  std::string heard() {
+    thread_.join();
+    return heard_;
+  }
 
  private:
-  void greet() {
+  void greet(tcp::socket one) {
     boost::system::error_code failed;
-    tcp::socket one(context_);
-    listening_.accept(one, failed);
     const std::string hello =
         R"(INFO {"server_id":"t","version":"2.10.0","proto":1,"headers":true,"max_payload":1048576,"jetstream":true})"
         "\r\n";
     asio::write(one, asio::buffer(hello), failed);
     char text[1024];
     const auto size = one.read_some(asio::buffer(text), failed);
-    heard.assign(text, size);
+    heard_.assign(text, size);
   }
 
   asio::io_context context_;
   tcp::acceptor listening_;
-  std::thread thread_;
+  std::uint16_t port_;
+  std::string heard_;
+  std::jthread thread_;
 };
 
 letter to(std::vector<ip_bytes> addresses, std::uint16_t port) {
@@ -57,16 +65,13 @@ letter to(std::vector<ip_bytes> addresses, std::uint16_t port) {
 }
 
 TEST(Broker, WhereNobodyListensTheNextAddressIsTried) {
-  std::string heard;
-  {
-    greeter second("127.0.0.1");
-    broker over;
-    const auto came = over.publish(to({*parse_ip("127.0.0.2"), *parse_ip("127.0.0.1")}, second.port()));
-    EXPECT_EQ(came.judged.what, verdict::again);
-    over.stop();
-    over.close();
-    heard = second.heard;
-  }
+  greeter second("127.0.0.1");
+  broker over;
+  const auto came = over.publish(to({*parse_ip("127.0.0.2"), *parse_ip("127.0.0.1")}, second.port()));
+  EXPECT_EQ(came.judged.what, verdict::again);
+  over.stop();
+  over.close();
+  const auto heard = second.heard();
   EXPECT_TRUE(heard.starts_with("CONNECT {")) << heard;
 }
 
