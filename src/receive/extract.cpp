@@ -1,7 +1,6 @@
 #include "recibo/receive/extract.hpp"
 
-#include "recibo/config/each.hpp"
-
+#include "elements.hpp"
 #include "extract_items.hpp"
 #include "sources.hpp"
 #include "values.hpp"
@@ -390,25 +389,6 @@ std::vector<record::callback> unprocessable_whole(const config::provider& how, c
   return out;
 }
 
-// Adds the elements that `each` names within a value, in order. False: there is no list of them anywhere.
-bool collect(const json_value& within, std::string_view each, std::vector<const json_value*>& out) {
-  const std::size_t every = config::find_every(each);
-  const auto* list = find_pointer(within, each.substr(0, every));
-  const bool one = list != nullptr && list->is(json_value::kind::object);
-  if (list == nullptr || (!one && !list->is(json_value::kind::array))) return false;
-  std::vector<const json_value*> found;
-  if (one) found.push_back(list);
-  for (const json_value& element : list->elements) found.push_back(&element);
-  if (every == std::string_view::npos) {
-    out.insert(out.end(), found.begin(), found.end());
-    return true;
-  }
-  // An empty list on the way is a list all the same, without an event.
-  bool any = found.empty();
-  for (const json_value* element : found) any = collect(*element, each.substr(every + config::every.size()), out) || any;
-  return any;
-}
-
 }  // namespace
 
 std::vector<record::callback> extract_each(const config::provider& how, const http::request& from,
@@ -416,7 +396,7 @@ std::vector<record::callback> extract_each(const config::provider& how, const ht
   const auto body = parse_json(from.body);
   if (!body) return unprocessable_whole(how, whole, from, {permanent::malformed_json, "body: " + body.error().detail});
   std::vector<const json_value*> elements;
-  if (!collect(*body, *how.extract.each, elements))
+  if (!collect_elements(*body, *how.extract.each, elements))
     return unprocessable_whole(how, whole, from, {permanent::missing_field, "each: there is no list of events"});
   const std::size_t count = elements.size();
   if (count > record::events_in_request_max) {
