@@ -1,6 +1,7 @@
 // GET /v1/destinations: how those fare who are notified; and stopping or resuming one (R19, R21).
 #include "handlers.hpp"
 
+#include "recibo/storage/destinations.hpp"
 #include "recibo/storage/reads_outbox.hpp"
 
 #include <utility>

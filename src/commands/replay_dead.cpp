@@ -7,6 +7,7 @@
 
 #include "recibo/config/settings.hpp"
 #include "recibo/observe/log.hpp"
+#include "recibo/storage/destinations.hpp"
 #include "recibo/storage/reads_outbox.hpp"
 
 #include <CLI/CLI.hpp>

@@ -10,6 +10,7 @@
 #include "recibo/evidence/workflow_library.hpp"
 #include "recibo/notify/dispatcher.hpp"
 #include "recibo/notify/retry.hpp"
+#include "recibo/storage/destinations.hpp"
 #include "recibo/storage/outbox.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

@@ -2,6 +2,7 @@
 
 #include "again.hpp"
 #include "by_index.hpp"
+#include "outbox_order.hpp"
 #include "recibo/postgres/sqlstate.hpp"
 
 #include <algorithm>
@@ -74,36 +75,6 @@ const statement claim_probe{
              ", due AS MATERIALIZED (SELECT * FROM tried UNION ALL SELECT * FROM fresh)"),
     claim_types};
 
-// $1 destination, $2 due since. What waits behind an attempt that is put off is put off with it, so that claims do not look at it
-// again and again. The one before it is locked meanwhile: whoever ends it waits, and wakes what was put off by then. Both are
-// left to whoever holds them. The margin is for the attempt itself; what nobody wakes is found when it is over.
-const statement put_behind{
-    "put_behind_notifications",
-    "WITH due AS MATERIALIZED (SELECT n.operation, n.sequence FROM recibo.notifications n WHERE n.destination = $1 "
-    "AND n.status = 'pending' AND coalesce(n.next_attempt_at, n.created_at) >= $2 "
-    "AND coalesce(n.next_attempt_at, n.created_at) <= now() + interval '10 seconds' "
-    "AND (n.next_attempt_at IS NULL OR n.next_attempt_at <= now()) AND (n.lease_until IS NULL OR n.lease_until < now()) "
-    "ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT $3), "
-    "waits AS MATERIALIZED (SELECT d.operation, d.sequence, e.next_attempt_at FROM due d CROSS JOIN LATERAL (SELECT "
-    "x.next_attempt_at FROM recibo.notifications x WHERE x.operation = d.operation AND x.sequence < d.sequence "
-    "AND x.destination = $1 AND x.status = 'pending' AND NOT x.behind AND x.next_attempt_at > now() "
-    "ORDER BY x.sequence LIMIT 1 FOR SHARE SKIP LOCKED) e), "
-    "mine AS MATERIALIZED (SELECT n.operation, n.sequence, w.next_attempt_at FROM waits w CROSS JOIN LATERAL (SELECT "
-    "x.operation, x.sequence FROM recibo.notifications x WHERE x.operation = w.operation AND x.sequence = w.sequence "
-    "AND x.destination = $1 AND x.status = 'pending' AND (x.lease_until IS NULL OR x.lease_until < now()) "
-    "OFFSET 0 FOR UPDATE SKIP LOCKED) n) "
-    "UPDATE recibo.notifications n SET next_attempt_at = m.next_attempt_at + interval '10 seconds', behind = true FROM mine m "
-    "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1",
-    {oid::text, oid::timestamptz, oid::int8}};
-// After the statement that ended the one before: it sees what was put off until then. In the order of the locks.
-const statement wake_behind{
-    "wake_behind_notifications",
-    "UPDATE recibo.notifications n SET next_attempt_at = now(), behind = false FROM unnest($2, $3) AS m(operation, sequence) "
-    "CROSS JOIN LATERAL (SELECT x.operation, x.sequence FROM recibo.notifications x WHERE x.operation = m.operation "
-    "AND x.sequence > m.sequence AND x.destination = $1 AND x.status = 'pending' AND x.behind ORDER BY x.sequence "
-    "OFFSET 0 FOR UPDATE) w WHERE n.operation = w.operation AND n.sequence = w.sequence AND n.destination = $1",
-    {oid::text, oid::uuid_array, oid::int4_array}};
-
 const statement extend{
     "extend_leases",
     "UPDATE recibo.notifications n SET lease_until = now() + $2 * interval '1 millisecond' FROM unnest($4, $5, $6) AS "
@@ -135,46 +106,6 @@ const statement insert_attempts{
     "ON CONFLICT DO NOTHING",
     {oid::uuid_array, oid::int4_array, oid::int4_array, oid::int4_array, oid::text_array, oid::text_array, oid::text}};
 
-// $3, $4: behind that place, $5 rows at most. What somebody else has in hand just now is left to the next sweep: it waits for
-// nobody.
-const statement release{
-    "release_held",
-    "WITH seen AS MATERIALIZED (SELECT x.operation, x.sequence FROM recibo.notifications x WHERE x.destination = $1 "
-    "AND x.status IN ('held', 'dead') AND (x.operation, x.sequence) > ($3, $4) ORDER BY x.operation, x.sequence LIMIT $5), "
-    "free AS MATERIALIZED (SELECT x.operation, x.sequence FROM seen s CROSS JOIN LATERAL (SELECT y.operation, y.sequence FROM "
-    "recibo.notifications y WHERE y.operation = s.operation AND y.sequence = s.sequence AND y.destination = $1 "
-    "AND y.status = 'held' AND NOT ($2 AND EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = y.operation "
-    "AND e.destination = y.destination AND e.sequence < y.sequence AND e.status = 'dead' OFFSET 0)) "
-    "OFFSET 0 FOR UPDATE SKIP LOCKED) x), "
-    "freed AS (UPDATE recibo.notifications n SET status = 'pending' FROM free "
-    "WHERE n.operation = free.operation AND n.sequence = free.sequence AND n.destination = $1 AND n.status = 'held' RETURNING 1) "
-    "SELECT (SELECT count(*) FROM freed), (SELECT count(*) FROM seen), last.operation, last.sequence FROM (VALUES (1)) AS always "
-    "LEFT JOIN (SELECT s.operation, s.sequence FROM seen s ORDER BY s.operation DESC, s.sequence DESC LIMIT 1) last ON true",
-    {oid::text, oid::boolean, oid::uuid, oid::int4, oid::int8}};
-
-const statement select_destination{
-    "read_destination",
-    "SELECT d.name, d.paused_at, d.breaker_since, d.retry_at, d.paused_by, d.paused_reason, d.breaker, d.openings, "
-    "coalesce(d.retry_at <= now(), false), extract(epoch FROM now() - d.failing_since)::int8 FROM recibo.destinations d "
-    "WHERE d.name = $1",
-    {oid::text}};
-
-// Several replicas may find out at once: the one that comes first counts.
-const statement open{"open_breaker",
-                     "INSERT INTO recibo.destinations AS d (name, breaker, breaker_since, retry_at, openings) "
-                     "VALUES ($1, 'open', now(), now() + $2 * interval '1 millisecond', 1) "
-                     "ON CONFLICT (name) DO UPDATE SET breaker = 'open', breaker_since = coalesce(d.breaker_since, now()), "
-                     "retry_at = excluded.retry_at, openings = d.openings + 1 WHERE d.breaker <> 'open'",
-                     {oid::text, oid::int8}};
-
-const statement put_off{
-    "leave_destination_alone",
-    "INSERT INTO recibo.destinations AS d (name, breaker, breaker_since, retry_at, openings) "
-    "VALUES ($1, 'open', now(), now() + $2 * interval '1 millisecond', 1) "
-    "ON CONFLICT (name) DO UPDATE SET breaker = 'open', breaker_since = coalesce(d.breaker_since, now()), "
-    "retry_at = greatest(d.retry_at, excluded.retry_at), openings = greatest(d.openings, 1) WHERE d.breaker <> 'half_open'",
-    {oid::text, oid::int8}};
-
 const statement probe{
     "take_probe",
     "UPDATE recibo.destinations SET breaker = 'half_open', retry_at = now() + $2 * interval '1 millisecond' "
@@ -192,48 +123,6 @@ const statement unused_probe{
     "WHERE n.destination = $1 AND n.status = 'pending' AND n.leased_by = $2 AND n.lease_until = now() + $3 * interval '1 "
     "millisecond') RETURNING true",
     {oid::text, oid::uuid, oid::int8}};
-const statement return_probe{"give_back_probe",
-                             "UPDATE recibo.destinations SET retry_at = now() WHERE name = $1 AND breaker = 'half_open' "
-                             "AND retry_at = $2 AND retry_at > now()",
-                             {oid::text, oid::timestamptz}};
-
-const statement close{"close_breaker",
-                      "UPDATE recibo.destinations SET breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0 "
-                      "WHERE name = $1 AND breaker <> 'closed'",
-                      {oid::text}};
-// $2, $3 first and longest interval of the retries in ms. What was tried and became due meanwhile would come in one moment, which
-// the jitter of its waits was to prevent: each gets a place of its own in its next interval.
-const statement spread{
-    "spread_retries",
-    "UPDATE recibo.notifications n SET next_attempt_at = now() + (late.place - random()) / late.places * "
-    "least($3::float8, $2::float8 * power(2::float8, least(greatest(n.attempts - n.attempts_before - 1, 0), 30)::float8)) * "
-    "interval '1 millisecond' FROM (SELECT x.operation, x.sequence, row_number() OVER (ORDER BY random()) AS place, "
-    "count(*) OVER () AS places FROM (SELECT w.operation, w.sequence FROM recibo.notifications w WHERE w.destination = $1 "
-    "AND w.status = 'pending' AND w.next_attempt_at IS NOT NULL AND w.next_attempt_at <= now() "
-    "AND coalesce(w.next_attempt_at, w.created_at) <= now() AND w.attempts > w.attempts_before "
-    "AND (w.lease_until IS NULL OR w.lease_until < now()) ORDER BY w.operation, w.sequence FOR UPDATE SKIP LOCKED) x) late "
-    "WHERE n.operation = late.operation AND n.sequence = late.sequence AND n.destination = $1",
-    {oid::text, oid::int8, oid::int8}};
-
-const statement pause{
-    "pause_destination",
-    "INSERT INTO recibo.destinations AS d (name, paused_at, paused_by, paused_reason) VALUES ($1, now(), $2, $3) "
-    "ON CONFLICT (name) DO UPDATE SET paused_at = now(), paused_by = $2, paused_reason = $3 "
-    "WHERE d.paused_at IS NULL",
-    {oid::text, oid::text, oid::text}};
-
-const statement pause_where_failing{
-    "pause_failing_destination",
-    "UPDATE recibo.destinations SET paused_at = now(), paused_by = 'recibo', paused_reason = 'failing' WHERE name = $1 "
-    "AND paused_at IS NULL AND failing_since <= now() - $2 * interval '1 second'",
-    {oid::text, oid::int8}};
-
-const statement resume{"resume_destination",
-                       "UPDATE recibo.destinations SET paused_at = NULL, paused_by = NULL, paused_reason = NULL, "
-                       "breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0, failing_since = NULL "
-                       "WHERE name = $1 AND (paused_at IS NOT NULL OR breaker <> 'closed')",
-                       {oid::text}};
-
 // They lock the row only where that is news.
 const statement begin_failing{
     "begin_failing",
@@ -292,27 +181,6 @@ std::string_view status_of(attempt_outcome::next what) noexcept {
   return "pending";
 }
 
-awaitable<result<postgres::outcome>> run_one(postgres::pool& pool, const statement& what, parameters with, deadline until) {
-  pipeline work;
-  work.add(what, std::move(with));
-  auto running = run_again(pool, work, until);
-  auto done = co_await std::move(running);
-  if (!done.ok()) co_return postgres::to_error(done);
-  co_return done;
-}
-
-awaitable<result<void>> run_quietly(postgres::pool& pool, const statement& what, parameters with, deadline until) {
-  const auto done = co_await run_one(pool, what, std::move(with), until);
-  if (!done) co_return done.error();
-  co_return result<void>();
-}
-
-awaitable<result<bool>> run_and_tell(postgres::pool& pool, const statement& what, parameters with, deadline until) {
-  const auto done = co_await run_one(pool, what, std::move(with), until);
-  if (!done) co_return done.error();
-  co_return done->answers.front().affected() > 0;
-}
-
 // What they say of the destination, before their own rows: its row is locked first by everybody. One that was taken ends the
 // trouble, whatever failed beside it.
 void append_trouble(pipeline& to, const std::string& destination, const std::vector<attempt_outcome>& all) {
@@ -369,11 +237,7 @@ void append_outcomes(pipeline& to, const std::string& destination, dispatcher_id
   settled.array(std::move(statuses)).array(std::move(waits)).array(std::move(reasons)).array(std::move(classes));
   settled.array(std::move(sent));
   to.add(settle, std::move(settled));
-  if (over.size() > 0) {
-    parameters ended;
-    ended.text(destination).array(std::move(over)).array(std::move(over_at));
-    to.add(wake_behind, std::move(ended));
-  }
+  if (over.size() > 0) append_wake_behind(to, destination, std::move(over), std::move(over_at));
   if (tried) {
     parameters seen;
     seen.array(std::move(ids)).array(std::move(numbers)).array(std::move(durations)).array(std::move(answers));
@@ -410,9 +274,7 @@ awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std::string dest
   work.add(by_index);
   if (!done.empty()) append_outcomes(work, destination, by, std::move(done));
   if (next && next->put_behind > 0) {
-    parameters waits;
-    waits.text(destination).time(next->due_since.value_or(sys_micros{})).int8(next->put_behind);
-    work.add(put_behind, std::move(waits));
+    append_put_behind(work, destination, next->due_since.value_or(sys_micros{}), next->put_behind);
   }
   const std::size_t probe_at = work.steps().size();
   if (next) {
@@ -445,103 +307,15 @@ awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std::string dest
   co_return out;
 }
 
-awaitable<result<held_step>> release_held(postgres::pool& pool, std::string destination, bool hold, held_place after, int limit,
-                                          deadline until) {
-  parameters with;
-  with.text(destination).boolean(hold).uuid(after.operation).int4(after.sequence).int8(limit);
-  pipeline work;
-  work.add(by_index).add(release, std::move(with));
-  auto running = run_again(pool, work, until);
-  const auto done = co_await std::move(running);
-  if (!done.ok()) co_return postgres::to_error(done);
-  const auto& rows = done.answers.back();
-  held_step out;
-  out.freed = rows.int8(0, 0);
-  if (rows.int8(0, 1) >= limit) out.next = held_place{rows.id<operation_id>(0, 2), rows.int4(0, 3)};
-  co_return out;
-}
-
-awaitable<result<destination_row>> read_destination(postgres::pool& pool, std::string name, deadline until) {
-  parameters with;
-  with.text(name);
-  auto found = co_await pool.query(select_destination, std::move(with), until);
-  if (!found) co_return found.error();
-  destination_row out;
-  out.name = std::move(name);
-  if (found->empty()) co_return out;
-  out.paused_at = found->time_or_null(0, 1);
-  out.breaker_since = found->time_or_null(0, 2);
-  out.retry_at = found->time_or_null(0, 3);
-  out.paused_by = or_empty(*found, 0, 4);
-  out.paused_reason = or_empty(*found, 0, 5);
-  out.breaker = found->string(0, 6);
-  out.openings = found->int4(0, 7);
-  out.retry_due = found->boolean(0, 8);
-  if (const auto seconds = found->int8_or_null(0, 9)) out.failing_for = std::chrono::seconds(*seconds);
-  co_return out;
-}
-
-awaitable<result<void>> open_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds wait, deadline until) {
-  parameters with;
-  with.text(name).int8(wait.count());
-  return run_quietly(pool, open, std::move(with), until);
-}
-
-awaitable<result<bool>> leave_alone(postgres::pool& pool, std::string name, std::chrono::milliseconds wait, deadline until) {
-  parameters with;
-  with.text(name).int8(wait.count());
-  return run_and_tell(pool, put_off, std::move(with), until);
-}
-
-awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, sys_micros taken, deadline until) {
-  parameters with;
-  with.text(name).time(taken);
-  return run_quietly(pool, return_probe, std::move(with), until);
-}
-
-awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds first,
-                                      std::chrono::milliseconds longest, deadline until) {
-  parameters with, late;
-  with.text(name);
-  late.text(name).int8(first.count()).int8(longest.count());
-  pipeline work;
-  work.add(by_index).add(close, std::move(with)).add(spread, std::move(late));
-  auto running = run_again(pool, work, until);
-  const auto done = co_await std::move(running);
-  if (!done.ok()) co_return postgres::to_error(done);
-  co_return result<void>();
-}
-
-awaitable<result<bool>> pause_destination(postgres::pool& pool, std::string name, std::string by, std::string reason,
-                                          deadline until) {
-  parameters with;
-  with.text(name).text(by).text(reason);
-  return run_and_tell(pool, pause, std::move(with), until);
-}
-
-awaitable<result<bool>> pause_failing(postgres::pool& pool, std::string name, std::chrono::seconds after, deadline until) {
-  parameters with;
-  with.text(name).int8(after.count());
-  return run_and_tell(pool, pause_where_failing, std::move(with), until);
-}
-
-awaitable<result<bool>> resume_destination(postgres::pool& pool, std::string name, deadline until) {
-  parameters with;
-  with.text(name);
-  pipeline work;
-  work.add(resume, std::move(with));
-  append_ring(work);
-  const auto done = co_await pool.run(work, until);
-  if (!done.ok()) co_return postgres::to_error(done);
-  co_return done.answers.front().affected() > 0;
-}
-
 awaitable<result<std::int64_t>> sweep_attempts(postgres::pool& pool, std::chrono::seconds keep, deadline until) {
   parameters with;
   with.int8(keep.count());
-  const auto done = co_await run_one(pool, sweep, std::move(with), until);
-  if (!done) co_return done.error();
-  co_return done->answers.front().int4(0, 0);
+  pipeline work;
+  work.add(sweep, std::move(with));
+  auto running = run_again(pool, work, until);
+  const auto done = co_await std::move(running);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return done.answers.front().int4(0, 0);
 }
 
 awaitable<result<void>> ring_outbox(postgres::pool& pool, std::string word, deadline until) {

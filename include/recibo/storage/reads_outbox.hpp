@@ -6,6 +6,7 @@
 #include "recibo/core/digest.hpp"
 #include "recibo/core/ids.hpp"
 #include "recibo/postgres/pool.hpp"
+#include "recibo/storage/destinations.hpp"
 #include "recibo/storage/outbox.hpp"
 
 #include <boost/asio/awaitable.hpp>

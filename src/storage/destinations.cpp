@@ -1,0 +1,183 @@
+#include "recibo/storage/destinations.hpp"
+
+#include "again.hpp"
+#include "by_index.hpp"
+#include "recibo/postgres/sqlstate.hpp"
+#include "recibo/storage/outbox.hpp"
+
+#include <utility>
+
+namespace recibo::storage {
+namespace {
+
+namespace oid = postgres::oid;
+using boost::asio::awaitable;
+using postgres::deadline;
+using postgres::parameters;
+using postgres::pipeline;
+using postgres::statement;
+
+const statement select_destination{
+    "read_destination",
+    "SELECT d.name, d.paused_at, d.breaker_since, d.retry_at, d.paused_by, d.paused_reason, d.breaker, d.openings, "
+    "coalesce(d.retry_at <= now(), false), extract(epoch FROM now() - d.failing_since)::int8 FROM recibo.destinations d "
+    "WHERE d.name = $1",
+    {oid::text}};
+
+// Several replicas may find out at once: the one that comes first counts.
+const statement open{"open_breaker",
+                     "INSERT INTO recibo.destinations AS d (name, breaker, breaker_since, retry_at, openings) "
+                     "VALUES ($1, 'open', now(), now() + $2 * interval '1 millisecond', 1) "
+                     "ON CONFLICT (name) DO UPDATE SET breaker = 'open', breaker_since = coalesce(d.breaker_since, now()), "
+                     "retry_at = excluded.retry_at, openings = d.openings + 1 WHERE d.breaker <> 'open'",
+                     {oid::text, oid::int8}};
+
+const statement put_off{
+    "leave_destination_alone",
+    "INSERT INTO recibo.destinations AS d (name, breaker, breaker_since, retry_at, openings) "
+    "VALUES ($1, 'open', now(), now() + $2 * interval '1 millisecond', 1) "
+    "ON CONFLICT (name) DO UPDATE SET breaker = 'open', breaker_since = coalesce(d.breaker_since, now()), "
+    "retry_at = greatest(d.retry_at, excluded.retry_at), openings = greatest(d.openings, 1) WHERE d.breaker <> 'half_open'",
+    {oid::text, oid::int8}};
+
+const statement return_probe{"give_back_probe",
+                             "UPDATE recibo.destinations SET retry_at = now() WHERE name = $1 AND breaker = 'half_open' "
+                             "AND retry_at = $2 AND retry_at > now()",
+                             {oid::text, oid::timestamptz}};
+
+const statement close{"close_breaker",
+                      "UPDATE recibo.destinations SET breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0 "
+                      "WHERE name = $1 AND breaker <> 'closed'",
+                      {oid::text}};
+// $2, $3 first and longest interval of the retries in ms. What was tried and became due meanwhile would come in one moment, which
+// the jitter of its waits was to prevent: each gets a place of its own in its next interval.
+const statement spread{
+    "spread_retries",
+    "UPDATE recibo.notifications n SET next_attempt_at = now() + (late.place - random()) / late.places * "
+    "least($3::float8, $2::float8 * power(2::float8, least(greatest(n.attempts - n.attempts_before - 1, 0), 30)::float8)) * "
+    "interval '1 millisecond' FROM (SELECT x.operation, x.sequence, row_number() OVER (ORDER BY random()) AS place, "
+    "count(*) OVER () AS places FROM (SELECT w.operation, w.sequence FROM recibo.notifications w WHERE w.destination = $1 "
+    "AND w.status = 'pending' AND w.next_attempt_at IS NOT NULL AND w.next_attempt_at <= now() "
+    "AND coalesce(w.next_attempt_at, w.created_at) <= now() AND w.attempts > w.attempts_before "
+    "AND (w.lease_until IS NULL OR w.lease_until < now()) ORDER BY w.operation, w.sequence FOR UPDATE SKIP LOCKED) x) late "
+    "WHERE n.operation = late.operation AND n.sequence = late.sequence AND n.destination = $1",
+    {oid::text, oid::int8, oid::int8}};
+
+const statement pause{
+    "pause_destination",
+    "INSERT INTO recibo.destinations AS d (name, paused_at, paused_by, paused_reason) VALUES ($1, now(), $2, $3) "
+    "ON CONFLICT (name) DO UPDATE SET paused_at = now(), paused_by = $2, paused_reason = $3 "
+    "WHERE d.paused_at IS NULL",
+    {oid::text, oid::text, oid::text}};
+
+const statement pause_where_failing{
+    "pause_failing_destination",
+    "UPDATE recibo.destinations SET paused_at = now(), paused_by = 'recibo', paused_reason = 'failing' WHERE name = $1 "
+    "AND paused_at IS NULL AND failing_since <= now() - $2 * interval '1 second'",
+    {oid::text, oid::int8}};
+
+const statement resume{"resume_destination",
+                       "UPDATE recibo.destinations SET paused_at = NULL, paused_by = NULL, paused_reason = NULL, "
+                       "breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0, failing_since = NULL "
+                       "WHERE name = $1 AND (paused_at IS NOT NULL OR breaker <> 'closed')",
+                       {oid::text}};
+
+awaitable<result<postgres::outcome>> run_one(postgres::pool& pool, const statement& what, parameters with, deadline until) {
+  pipeline work;
+  work.add(what, std::move(with));
+  auto running = run_again(pool, work, until);
+  auto done = co_await std::move(running);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return done;
+}
+
+awaitable<result<void>> run_quietly(postgres::pool& pool, const statement& what, parameters with, deadline until) {
+  const auto done = co_await run_one(pool, what, std::move(with), until);
+  if (!done) co_return done.error();
+  co_return result<void>();
+}
+
+awaitable<result<bool>> run_and_tell(postgres::pool& pool, const statement& what, parameters with, deadline until) {
+  const auto done = co_await run_one(pool, what, std::move(with), until);
+  if (!done) co_return done.error();
+  co_return done->answers.front().affected() > 0;
+}
+
+}  // namespace
+
+awaitable<result<destination_row>> read_destination(postgres::pool& pool, std::string name, deadline until) {
+  parameters with;
+  with.text(name);
+  auto found = co_await pool.query(select_destination, std::move(with), until);
+  if (!found) co_return found.error();
+  destination_row out;
+  out.name = std::move(name);
+  if (found->empty()) co_return out;
+  out.paused_at = found->time_or_null(0, 1);
+  out.breaker_since = found->time_or_null(0, 2);
+  out.retry_at = found->time_or_null(0, 3);
+  out.paused_by = found->text_or_null(0, 4).value_or(std::string());
+  out.paused_reason = found->text_or_null(0, 5).value_or(std::string());
+  out.breaker = found->string(0, 6);
+  out.openings = found->int4(0, 7);
+  out.retry_due = found->boolean(0, 8);
+  if (const auto seconds = found->int8_or_null(0, 9)) out.failing_for = std::chrono::seconds(*seconds);
+  co_return out;
+}
+
+awaitable<result<void>> open_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds wait, deadline until) {
+  parameters with;
+  with.text(name).int8(wait.count());
+  return run_quietly(pool, open, std::move(with), until);
+}
+
+awaitable<result<bool>> leave_alone(postgres::pool& pool, std::string name, std::chrono::milliseconds wait, deadline until) {
+  parameters with;
+  with.text(name).int8(wait.count());
+  return run_and_tell(pool, put_off, std::move(with), until);
+}
+
+awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, sys_micros taken, deadline until) {
+  parameters with;
+  with.text(name).time(taken);
+  return run_quietly(pool, return_probe, std::move(with), until);
+}
+
+awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds first,
+                                      std::chrono::milliseconds longest, deadline until) {
+  parameters with, late;
+  with.text(name);
+  late.text(name).int8(first.count()).int8(longest.count());
+  pipeline work;
+  work.add(by_index).add(close, std::move(with)).add(spread, std::move(late));
+  auto running = run_again(pool, work, until);
+  const auto done = co_await std::move(running);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return result<void>();
+}
+
+awaitable<result<bool>> pause_destination(postgres::pool& pool, std::string name, std::string by, std::string reason,
+                                          deadline until) {
+  parameters with;
+  with.text(name).text(by).text(reason);
+  return run_and_tell(pool, pause, std::move(with), until);
+}
+
+awaitable<result<bool>> pause_failing(postgres::pool& pool, std::string name, std::chrono::seconds after, deadline until) {
+  parameters with;
+  with.text(name).int8(after.count());
+  return run_and_tell(pool, pause_where_failing, std::move(with), until);
+}
+
+awaitable<result<bool>> resume_destination(postgres::pool& pool, std::string name, deadline until) {
+  parameters with;
+  with.text(name);
+  pipeline work;
+  work.add(resume, std::move(with));
+  append_ring(work);
+  const auto done = co_await pool.run(work, until);
+  if (!done.ok()) co_return postgres::to_error(done);
+  co_return done.answers.front().affected() > 0;
+}
+
+}  // namespace recibo::storage
