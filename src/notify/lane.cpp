@@ -127,6 +127,8 @@ awaitable<bool> lane::look(const config::destination& to) {
   if (now - looked_ > (row_.breaker == "closed" ? look_every : look_in_trouble)) {
     auto seen = co_await storage::read_destination(parts_.pool, name_, now + database_limit);
     if (!seen) co_return false;
+    // What failed before somebody closed it says nothing any more.
+    if (row_.breaker != "closed" && seen->breaker == "closed") recent_.clear();
     row_ = std::move(*seen);
     looked_ = now;
     parts_.counts.state(name_, row_.breaker, row_.paused_at.has_value());
@@ -281,7 +283,7 @@ awaitable<void> lane::deliver(parcel one) {
   outcome.theirs = judged.theirs;
   const auto ended = steady_clock::now();
   // One that nobody is there for is its own fault; most of them are the destination's.
-  if (judged.of_address) recent_.add(false, ended);
+  if (judged.of_address) recent_.add_astray(ended);
   const bool astray = judged.of_address && (row_.breaker != "closed" || recent_.out_of_order(ended));
   switch (astray ? verdict::again : judged.what) {
     case verdict::delivered: outcome.what = next::delivered; break;

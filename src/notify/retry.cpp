@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr int attempts_least = 10;
+constexpr std::size_t astray_least = 10;
 constexpr milliseconds breaker_first{10'000}, breaker_most{600'000};
 
 constexpr std::array months{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -138,6 +139,13 @@ void recent_attempts::add(bool passed, time_point now) {
   slot& at = all_[static_cast<std::size_t>(number) % slots];
   if (at.number != number) at = {number, 0, 0};
   ++(passed ? at.passed : at.failed);
+  if (passed) astray_ <<= 1;
+}
+
+void recent_attempts::add_astray(time_point now) {
+  add(false, now);
+  astray_ <<= 1;
+  astray_.set(0);
 }
 
 bool recent_attempts::out_of_order(time_point now) const {
@@ -148,7 +156,7 @@ bool recent_attempts::out_of_order(time_point now) const {
     passed += one.passed;
     failed += one.failed;
   }
-  return passed + failed >= attempts_least && failed >= passed;
+  return (passed + failed >= attempts_least && failed >= passed) || astray_.count() >= astray_least;
 }
 
 milliseconds breaker_wait(int openings, double random) {

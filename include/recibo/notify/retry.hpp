@@ -7,6 +7,7 @@
 #include "recibo/core/error.hpp"
 #include "recibo/http/message.hpp"
 
+#include <bitset>
 #include <chrono>
 #include <optional>
 #include <string_view>
@@ -52,13 +53,17 @@ judgement judge(const error& why);
 std::optional<std::chrono::milliseconds> next_wait(const config::retry_rule& rule, int attempts, const judgement& last,
                                                    double random);
 
-// Attempts to one destination in the last minute, by one replica: whether they say that it is out of order.
+// Attempts to one destination by one replica: whether those of the last minute, or the latest answers, say that it is out of
+// order.
 class recent_attempts {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
   void add(bool passed, time_point now);
-  // Ten attempts or more, and half of them or more failed.
+  // It failed, and by the answer nobody was there who could have read it (judgement::of_address).
+  void add_astray(time_point now);
+  // Ten attempts or more in the last minute, and half of them or more failed. Or ten of the latest twenty that were taken or went
+  // astray went astray, however long that took and however many were taken before: each of them would be dead.
   bool out_of_order(time_point now) const;
   void clear() { *this = {}; }
 
@@ -70,6 +75,9 @@ class recent_attempts {
     int passed = 0, failed = 0;
   };
   slot all_[slots];
+  // Of those that were taken or went astray, the latest first: a one is one that went astray.
+  static constexpr std::size_t latest = 20;
+  std::bitset<latest> astray_;
 };
 
 // How long a breaker that opened for the n-th time in a row stays open: doubles from 10 s to 10 min, give or take a fifth.

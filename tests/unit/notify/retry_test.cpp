@@ -153,6 +153,35 @@ TEST(RecentAttempts, OpenAfterTenOfWhichHalfFailed) {
   EXPECT_FALSE(seen.out_of_order(now + 10min)) << "what is old says nothing";
 }
 
+TEST(RecentAttempts, OpenAfterTenAstrayWhateverWasTakenBefore) {
+  const auto now = recent_attempts::time_point(1h);
+  recent_attempts seen;
+  for (int i = 0; i < 3'000; ++i) seen.add(true, now);
+  for (int i = 0; i < 9; ++i) seen.add_astray(now);
+  EXPECT_FALSE(seen.out_of_order(now)) << "nine are too few to tell";
+  seen.add(false, now);
+  EXPECT_FALSE(seen.out_of_order(now)) << "another trouble, and not dead for it";
+  seen.add_astray(now);
+  EXPECT_TRUE(seen.out_of_order(now));
+  EXPECT_TRUE(seen.out_of_order(now + 1h)) << "one an hour is none the less dead";
+  seen.clear();
+  EXPECT_FALSE(seen.out_of_order(now));
+  // Half of a balancer's routes are gone.
+  for (int i = 0; i < 3'000; ++i) seen.add(true, now);
+  int astray = 0;
+  for (; !seen.out_of_order(now) && astray < 100; ++astray) {
+    seen.add(true, now);
+    seen.add_astray(now);
+  }
+  EXPECT_EQ(astray, 10);
+  seen.clear();
+  for (int i = 0; i < 300; ++i) {
+    seen.add_astray(now);
+    for (int passed = 0; passed < 9; ++passed) seen.add(true, now);
+  }
+  EXPECT_FALSE(seen.out_of_order(now)) << "one in ten is the fault of that one";
+}
+
 TEST(BreakerWait, Grows) {
   EXPECT_EQ(breaker_wait(1, 0.5), 10s);
   EXPECT_EQ(breaker_wait(2, 0.5), 20s);
