@@ -28,6 +28,8 @@ void straighten_head(std::string& buffer, std::size_t from) {
   if (line == std::string::npos) return;
   if (line == form.size() && buffer.starts_with("HTTP/1.")) buffer.insert(line, 1, ' ');
   const std::size_t first = buffer.find("\r\n", line);
+  // There are no headers, and what follows is the body, whatever it begins with; or it is not known yet.
+  if (first + 2 >= buffer.size() || buffer[first + 2] == '\r') return;
   // What begins with a blank right after the status line goes on from no header.
   for (std::size_t i = std::max(from, first + 2); i + 2 < buffer.size(); ++i) {
     if (buffer[i] != '\r' || buffer[i + 1] != '\n') continue;

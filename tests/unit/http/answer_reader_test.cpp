@@ -63,6 +63,13 @@ TEST(AnswerReader, ReadsEveryFramingInEverySplit) {
       {ok + "X-A: a\r\n b\r\n\tc\r\nContent-Length: 2\r\n\r\n k", 200, " k", true},
       {ok + "Content-Length:\r\n 2\r\n\r\n\r\n", 200, "\r\n", true},
       {ok + "Content-Length: 2\r\ncontent-length: 2\r\n\r\nok", 200, "ok", true},
+      {ok + "\r\n ok", 200, " ok", false},
+      {ok + "\r\n\tok\r\n ok", 200, "\tok\r\n ok", false},
+      {ok + "\r\n\r\n ok", 200, "\r\n ok", false},
+      {ok + "\r\n", 200, "", false},
+      {"HTTP/1.1 200\r\n\r\n ok", 200, " ok", false},
+      {"HTTP/1.1 103 Early Hints\r\n\r\n" + ok + "\r\n ok", 200, " ok", false},
+      {ok + "X-A: a\r\n\r\n ok\r\n ok", 200, " ok\r\n ok", false},
   };
   for (const row& r : rows) {
     for (std::size_t step = 1; step <= r.bytes.size(); ++step) {
