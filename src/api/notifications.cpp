@@ -177,7 +177,9 @@ awaitable<http::response> replay_one_notification(inside& in, call& of) {
       again.headers.emplace_back("Idempotent-Replayed", "true");
       co_return again;
     }
-    if (*found && !of.settings->destinations.contains((*found)->notification.destination))
+    // Of one that cannot be replayed that is told, wherever it would go.
+    if (*found && (*found)->notification.status == "dead" &&
+        !of.settings->destinations.contains((*found)->notification.destination))
       co_return refuse(of, 409, "destination_not_configured",
                        "The configuration does not name its destination any more: nobody would send it.");
   }

@@ -143,6 +143,9 @@ test('what waits for a destination that is not configured any more is seen, and 
 
   const single = await recibo.api('POST', `/v1/notifications/${dead.notification_id}/replay`, { body: { reason: 'x' } });
   assert.deepEqual([single.status, single.json.code], [409, 'destination_not_configured'], single.text);
+  const [delivered] = await notifications('destination=ledger&status=delivered');
+  const over = await recibo.api('POST', `/v1/notifications/${delivered.notification_id}/replay`, { body: { reason: 'x' } });
+  assert.deepEqual([over.status, over.json.code, over.json.status_of_notification], [409, 'illegal_status', 'delivered'], over.text);
   const filter = { destination: 'ledger', request_id: id };
   for (const dry_run of [true, false]) {
     const many = await recibo.api('POST', '/v1/notifications/replay', { body: { filter, reason: 'x', dry_run } });
