@@ -45,7 +45,7 @@ class http_carrier final : public carrier {
     if (!answer) {
       out.judged = judge(answer.error());
       out.unsent = !out.judged.theirs;  // it was refused here
-      out.excerpt = excerpt_of(answer.error().detail);
+      out.excerpt = excerpt_of_ours(answer.error().detail);
       co_return out;
     }
     out.answer_status = answer->status;

@@ -132,7 +132,7 @@ awaitable<sent> nats_carrier::send(const config::destination& to, parcel one) {
   if (!at) {
     out.judged = judge(at.error());
     out.unsent = !out.judged.theirs;
-    out.excerpt = excerpt_of(at.error().detail);
+    out.excerpt = excerpt_of_ours(at.error().detail);
     co_return out;
   }
   const auto settings = settings_.get();

@@ -172,4 +172,11 @@ std::string excerpt_of(std::string_view answer) {
   return out;
 }
 
+std::string excerpt_of_ours(std::string_view detail) {
+  std::string out(detail.substr(0, excerpt_most));
+  for (char& c : out)
+    if (c < 0x20 || c > 0x7e) c = ' ';
+  return out;
+}
+
 }  // namespace recibo::notify

@@ -42,5 +42,7 @@ std::string subject_of(std::string_view pattern, std::string_view type, std::str
 // problems say of themselves is told: type, title, status, code, error, message; of a page its title. An answer may repeat what
 // it was sent, or say more than it should (R29).
 std::string excerpt_of(std::string_view answer);
+// Where there was no answer: what we say of it ourselves, as short. It names hosts and addresses, which are no accounts.
+std::string excerpt_of_ours(std::string_view detail);
 
 }  // namespace recibo::notify

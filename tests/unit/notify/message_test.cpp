@@ -96,6 +96,14 @@ TEST(Excerpt, IsShortAndPrintable) {
   EXPECT_EQ(excerpt_of(std::string(1000, 'x')).size(), 200u);
 }
 
+TEST(Excerpt, OfOursNamesAddresses) {
+  EXPECT_EQ(excerpt_of_ours("No connection to 192.168.100.200 in time."), "No connection to 192.168.100.200 in time.");
+  EXPECT_EQ(excerpt_of_ours("TLS with a\xc3\xa9 failed:\n"), "TLS with a   failed: ");
+  EXPECT_EQ(excerpt_of_ours(std::string(1000, 'x')).size(), 200u);
+  EXPECT_EQ(excerpt_of("No connection to 192.168.100.200 in time."), "No connection to (hidden) in time.")
+      << "it may be anything";
+}
+
 TEST(Excerpt, HidesWhatMayBeASecret) {
   const std::pair<const char*, const char*> cases[] = {
       {"no account 0190b5a2-1c3d-7e4f-8a9b-0c1d2e3f4a5b today", "no account 0190b5a2-1c3d-7e4f-8a9b-0c1d2e3f4a5b today"},
