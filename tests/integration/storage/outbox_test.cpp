@@ -1,11 +1,9 @@
-// The outbox on a real PostgreSQL: what a claim holds, what an outcome may change, who has the probe, and who waits for whom
-// (R19-R21, decision 26).
+// The outbox on a real PostgreSQL: what a claim holds, what an outcome may change, and who waits for whom (R19-R21, decision 26).
 #include "recibo/storage/outbox.hpp"
 
+#include "integration/storage/outbox_fixture.hpp"
 #include "recibo/storage/reads_outbox.hpp"
 #include "recibo/storage/strays.hpp"
-#include "support/cluster.hpp"
-#include "support/run_coro.hpp"
 #include "support/sessions.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -25,56 +23,7 @@ using namespace std::chrono_literals;
 using test::soon;
 using next = attempt_outcome::next;
 
-class Outbox : public ::testing::Test {
- protected:
-  // One pending notification of operation number `operation`, due a while ago.
-  void add(int operation, int sequence = 1, const std::string& status = "pending") {
-    db.sql(
-        "INSERT INTO recibo.notifications (id, operation, sequence, destination, type, created_at, status, dead_at, reason) "
-        "SELECT gen_random_uuid(), '" +
-        key(operation) + "', " + std::to_string(sequence) + ", 'ledger', 'operation.accepted', now() - interval '1 minute', '" +
-        status + "', CASE WHEN '" + status + "' = 'dead' THEN now() END, CASE WHEN '" + status +
-        "' = 'dead' THEN 'server_error' END");
-  }
-  static std::string key(int operation) {
-    return "01900000-0000-7000-8000-0000000000" + std::string(operation < 10 ? "0" : "") + std::to_string(operation);
-  }
-  std::string of(int operation, const std::string& what, int sequence = 1) {
-    return db.sql("SELECT coalesce((" + what + ")::text, '-') FROM recibo.notifications WHERE operation = '" + key(operation) +
-                  "' AND sequence = " + std::to_string(sequence));
-  }
-  std::string destination(const std::string& what) {
-    return db.sql("SELECT coalesce((" + what + ")::text, '-') FROM recibo.destinations WHERE name = 'ledger'");
-  }
-  void run(const std::function<asio::awaitable<void>(postgres::pool&)>& body) {
-    asio::io_context context;
-    const auto all = [&]() -> asio::awaitable<void> {
-      postgres::pool pool(context.get_executor(), db.service_url(), 2);
-      co_await body(pool);
-    };
-    test::run_coro(context, all);
-  }
-  static claim_query any(int limit = 10, bool probe = false) {
-    claim_query what;
-    what.limit = limit;
-    what.probe = probe;
-    return what;
-  }
-  static attempt_outcome outcome(const claimed_notification& of, next what, std::optional<bool> taken) {
-    attempt_outcome out;
-    out.id = of.id;
-    out.operation = of.operation;
-    out.sequence = of.sequence;
-    out.attempt = of.attempts;
-    out.what = what;
-    out.wait = what == next::retry ? 1h : 0s;
-    out.reason = what == next::delivered ? "delivered" : "server_error";
-    out.taken = taken;
-    return out;
-  }
-  const dispatcher_id mine = make_id<dispatcher_id>(now()), other = make_id<dispatcher_id>(now());
-  test::database db;
-};
+class Outbox : public outbox_fixture {};
 
 TEST_F(Outbox, OnlyWhatIsInHandIsExtended) {
   add(1);
@@ -124,28 +73,6 @@ TEST_F(Outbox, WhatWasDiscardedMeanwhileStaysSo) {
   EXPECT_EQ(db.sql("SELECT outcome FROM recibo.notification_attempts"), "delivered") << "the attempt is on record all the same";
 }
 
-TEST_F(Outbox, WhatADestinationAskedForIsAddedToWhatWasDecided) {
-  const auto leave = [&](std::chrono::milliseconds wait) {
-    bool taken = false;
-    run([&](postgres::pool& pool) -> asio::awaitable<void> {
-      const auto left = co_await leave_alone(pool, "ledger", wait, soon());
-      EXPECT_TRUE(left.has_value());
-      taken = left && *left;
-    });
-    return taken;
-  };
-  const std::string waits = "breaker || ' ' || openings || ' ' || round(extract(epoch FROM retry_at - now()) / 60)";
-  EXPECT_TRUE(leave(2min));
-  EXPECT_EQ(destination(waits), "open 1 2") << "it asked while nothing was wrong";
-  EXPECT_TRUE(leave(5min));
-  EXPECT_EQ(destination(waits), "open 1 5") << "it is open already";
-  EXPECT_TRUE(leave(1min));
-  EXPECT_EQ(destination(waits), "open 1 5") << "never shorter";
-  db.sql("UPDATE recibo.destinations SET breaker = 'half_open'");
-  EXPECT_FALSE(leave(10min)) << "a probe is out";
-  EXPECT_EQ(destination(waits), "half_open 1 5");
-}
-
 TEST_F(Outbox, StraysAreFoundByTheIndex) {
   add(1);
   add(2, 1, "dead");
@@ -170,81 +97,6 @@ TEST_F(Outbox, StraysAreFoundByTheIndex) {
     const auto none = co_await find_strays(pool, configured, soon());
     EXPECT_TRUE(none && none->empty());
   });
-}
-
-TEST_F(Outbox, AProbeIsNotUsedUpByNothing) {
-  db.sql(
-      "INSERT INTO recibo.destinations (name, breaker, breaker_since, retry_at, openings) VALUES ('ledger', 'open', now(), now() "
-      "- interval '1 second', 3)");
-  run([&](postgres::pool& pool) -> asio::awaitable<void> {
-    const auto nothing = co_await exchange_outbox(pool, "ledger", mine, {}, any(1, true), soon());
-    EXPECT_TRUE(nothing && nothing->all.empty() && !nothing->probe_until);
-    EXPECT_EQ(destination("retry_at <= now()"), "true") << "the next one may be tried at once";
-    add(1);
-    add(2);
-    const auto probe = co_await exchange_outbox(pool, "ledger", mine, {}, any(1, true), soon());
-    EXPECT_TRUE(probe && probe->all.size() == 1 && probe->probe_until);
-    const auto second = co_await exchange_outbox(pool, "ledger", other, {}, any(1, true), soon());
-    EXPECT_TRUE(second && second->all.empty() && !second->probe_until) << "exactly one";
-    EXPECT_EQ(destination("breaker || ' ' || (retry_at > now())"), "half_open true");
-    if (!probe || !probe->probe_until) co_return;
-    // It could not be sent: somebody else may try another one.
-    const auto stranger = co_await give_back_probe(pool, "ledger", *probe->probe_until - 1s, soon());
-    EXPECT_TRUE(stranger.has_value());
-    EXPECT_EQ(destination("retry_at > now()"), "true") << "that was another probe";
-    const auto back = co_await give_back_probe(pool, "ledger", *probe->probe_until, soon());
-    EXPECT_TRUE(back.has_value());
-    const auto third = co_await exchange_outbox(pool, "ledger", other, {}, any(1, true), soon());
-    EXPECT_TRUE(third && third->all.size() == 1 && third->probe_until);
-  });
-  EXPECT_EQ(destination("openings"), "3");
-}
-
-TEST_F(Outbox, AProbeThatMeetsOnlyWhatIsHeldIsNotUsedUp) {
-  db.sql("INSERT INTO recibo.destinations (name, breaker, breaker_since, retry_at) VALUES ('ledger', 'half_open', now(), now())");
-  add(1, 1, "dead");
-  add(1, 2);
-  run([&](postgres::pool& pool) -> asio::awaitable<void> {
-    const auto none = co_await exchange_outbox(pool, "ledger", mine, {}, any(1, true), soon());
-    EXPECT_TRUE(none && none->all.empty() && !none->probe_until);
-  });
-  EXPECT_EQ(of(1, "status", 2), "held");
-  EXPECT_EQ(destination("retry_at <= now()"), "true");
-}
-
-TEST_F(Outbox, HowLongNothingWasTakenIsNotedWithTheOutcome) {
-  for (int i = 1; i <= 4; ++i) add(i);
-  run([&](postgres::pool& pool) -> asio::awaitable<void> {
-    const auto claimed = co_await exchange_outbox(pool, "ledger", mine, {}, any(), soon());
-    EXPECT_TRUE(claimed && claimed->all.size() == 4);
-    if (!claimed || claimed->all.size() != 4) co_return;
-    const auto settle = [&](std::vector<attempt_outcome> done) -> asio::awaitable<void> {
-      const auto settled = co_await exchange_outbox(pool, "ledger", mine, std::move(done), std::nullopt, soon());
-      EXPECT_TRUE(settled.has_value());
-    };
-    std::vector<attempt_outcome> done = {outcome(claimed->all[0], next::returned, std::nullopt)};
-    co_await settle(done);
-    EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.destinations"), "0") << "what was not sent says nothing";
-    done = {outcome(claimed->all[1], next::retry, false)};
-    co_await settle(done);
-    EXPECT_EQ(destination("failing_since > now() - interval '1 minute'"), "true");
-    db.sql("UPDATE recibo.destinations SET failing_since = now() - interval '2 days'");
-    const auto soon_enough = co_await pause_failing(pool, "ledger", 72h, soon());
-    EXPECT_TRUE(soon_enough && !*soon_enough);
-    done = {outcome(claimed->all[2], next::retry, false)};
-    co_await settle(done);
-    EXPECT_EQ(destination("failing_since < now() - interval '1 day'"), "true") << "the first of them counts";
-    done = {outcome(claimed->all[3], next::delivered, true), outcome(claimed->all[2], next::retry, false)};
-    co_await settle(done);
-    EXPECT_EQ(destination("failing_since"), "-");
-    // Who still believes that it fails asks too late.
-    const auto paused = co_await pause_failing(pool, "ledger", 1s, soon());
-    EXPECT_TRUE(paused && !*paused);
-    db.sql("UPDATE recibo.destinations SET failing_since = now() - interval '4 days'");
-    const auto now_paused = co_await pause_failing(pool, "ledger", 72h, soon());
-    EXPECT_TRUE(now_paused && *now_paused);
-  });
-  EXPECT_EQ(destination("paused_by || ' ' || paused_reason"), "recibo failing");
 }
 
 TEST_F(Outbox, ASweepOfHeldOnesWaitsForNobody) {
