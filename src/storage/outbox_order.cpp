@@ -21,6 +21,7 @@ using postgres::statement;
 // $1 destination, $2 due since. What waits behind an attempt that is put off is put off with it, so that claims do not look at it
 // again and again. The one before it is locked meanwhile: whoever ends it waits, and wakes what was put off by then. Both are
 // left to whoever holds them. The margin is for the attempt itself; what nobody wakes is found when it is over.
+// An attempt was made and nobody is making one: so the one that ends it is not the first, and wakes what waits behind it.
 const statement put_behind{
     "put_behind_notifications",
     "WITH due AS MATERIALIZED (SELECT n.operation, n.sequence FROM recibo.notifications n WHERE n.destination = $1 "
@@ -31,6 +32,7 @@ const statement put_behind{
     "waits AS MATERIALIZED (SELECT d.operation, d.sequence, e.next_attempt_at FROM due d CROSS JOIN LATERAL (SELECT "
     "x.next_attempt_at FROM recibo.notifications x WHERE x.operation = d.operation AND x.sequence < d.sequence "
     "AND x.destination = $1 AND x.status = 'pending' AND NOT x.behind AND x.next_attempt_at > now() "
+    "AND x.attempts > 0 AND x.lease_until IS NULL "
     "ORDER BY x.sequence LIMIT 1 FOR SHARE SKIP LOCKED) e), "
     "mine AS MATERIALIZED (SELECT n.operation, n.sequence, w.next_attempt_at FROM waits w CROSS JOIN LATERAL (SELECT "
     "x.operation, x.sequence FROM recibo.notifications x WHERE x.operation = w.operation AND x.sequence = w.sequence "

@@ -237,6 +237,30 @@ TEST_F(Outbox, NothingIsPutOffWithOneThatSomebodyIsEnding) {
   test::run_coro(context, all);
 }
 
+// Who ends a first attempt wakes nobody: so nothing may have been put off with one that was not tried yet.
+TEST_F(Outbox, NothingIsPutOffWithAFirstAttempt) {
+  for (const int operation : {1, 2, 3}) {
+    add(operation, 1);
+    add(operation, 2);
+  }
+  // As if each had been woken a little after the look for what waits began: one is still there, one is being sent, and one is
+  // put off after its first attempt.
+  db.sql("UPDATE recibo.notifications SET next_attempt_at = now() + interval '1 hour' WHERE sequence = 1");
+  db.sql(
+      "UPDATE recibo.notifications SET attempts = 1, lease_until = now() + interval '1 minute', leased_by = gen_random_uuid() "
+      "WHERE operation = '" +
+      key(2) + "' AND sequence = 1");
+  db.sql("UPDATE recibo.notifications SET attempts = 1 WHERE operation = '" + key(3) + "' AND sequence = 1");
+  run([&](postgres::pool& pool) -> asio::awaitable<void> {
+    auto look = any(10);
+    look.put_behind = 10;
+    const auto claimed = co_await exchange_outbox(pool, "ledger", mine, {}, look, soon());
+    EXPECT_TRUE(claimed && claimed->all.empty());
+    EXPECT_EQ(claimed ? claimed->put_behind : -1, 1);
+  });
+  EXPECT_EQ(of(1, "behind", 2) + of(2, "behind", 2) + of(3, "behind", 2), "falsefalsetrue");
+}
+
 TEST_F(Outbox, WhatNobodyWokeIsFoundWhenItsTimeComes) {
   add(1, 2);
   db.sql("UPDATE recibo.notifications SET behind = true, next_attempt_at = now() - interval '1 second'");
