@@ -54,6 +54,7 @@ class lane {
   // What the outcomes say about the destination as a whole. False: the database did not take it, and nothing is sent meanwhile.
   boost::asio::awaitable<bool> heed_trouble();
   boost::asio::awaitable<bool> heed_breaker(time_point now);
+  boost::asio::awaitable<void> spread_what_waited();
   boost::asio::awaitable<bool> look(const config::destination& to);
   boost::asio::awaitable<void> extend(const config::settings& settings, const config::destination& to);
   // Records what has come back, and with `claims` takes what is due. Whether there is more to take at once.

@@ -14,7 +14,9 @@ namespace {
 using boost::asio::awaitable;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds trouble_limit{5};
+constexpr std::chrono::seconds trouble_limit{5}, spread_limit{2};
+// A step of what is spread: some milliseconds of the database. As few as that come at once.
+constexpr int spread_most = 2'000, few_at_once = 10;
 
 }  // namespace
 
@@ -60,10 +62,9 @@ awaitable<bool> lane::heed_breaker(time_point now) {
     const bool passed = *probed_;
     result<void> moved;
     if (passed) {
-      const auto settings = parts_.settings.get();
-      const auto to = settings->destinations.find(name_);
-      const auto retry = to == settings->destinations.end() ? config::retry_rule{} : to->second.retry;
-      moved = co_await storage::close_breaker(parts_.pool, name_, retry.first, retry.max, until);
+      auto spreading = spread_what_waited();
+      co_await std::move(spreading);
+      moved = co_await storage::close_breaker(parts_.pool, name_, steady_clock::now() + trouble_limit);
     } else {
       const auto wait = std::max(asked, breaker_wait(row_.openings + 1, random()));
       moved = co_await storage::open_breaker(parts_.pool, name_, wait, until);
@@ -100,6 +101,24 @@ awaitable<bool> lane::heed_breaker(time_point now) {
   log::info("a destination asked to be left alone", {{"destination", name_}, {"wait_ms", asked.count()}});
   asked_until_ = {};
   co_return true;
+}
+
+// While the breaker still holds everybody up. What is not spread comes at once, and keeps no breaker open.
+awaitable<void> lane::spread_what_waited() {
+  const auto until = steady_clock::now() + spread_limit;
+  const auto settings = parts_.settings.get();
+  const auto to = settings->destinations.find(name_);
+  if (to == settings->destinations.end()) co_return;
+  const config::destination& how = to->second;
+  storage::spread_rule rule{how.retry.first, how.retry.max, std::min(how.concurrency, few_at_once)};
+  for (std::optional<sys_micros> place = sys_micros{}; place && steady_clock::now() < until;) {
+    auto stepping = storage::spread_retries(parts_.pool, name_, rule, *place, spread_most, until);
+    const auto step = co_await std::move(stepping);
+    if (!step)
+      log::warn("what waited for a breaker is not spread", {{"destination", name_}, {"code", code_word(step.error().code)}});
+    if (step && step->spread > 0) rule.few = 0;
+    place = step ? step->next : std::nullopt;
+  }
 }
 
 // Reads the operations of all at once. What cannot be packed goes back.

@@ -49,19 +49,30 @@ const statement close{"close_breaker",
                       "UPDATE recibo.destinations SET breaker = 'closed', breaker_since = NULL, retry_at = NULL, openings = 0 "
                       "WHERE name = $1 AND breaker <> 'closed'",
                       {oid::text}};
-// $2, $3 first and longest interval of the retries in ms. What was tried and became due meanwhile would come in one moment, which
-// the jitter of its waits was to prevent: each gets a place of its own in its next interval.
+// One step: behind $4, $6 rows at most. $2, $3 first and longest interval of the retries in ms; $5 as few come at once anyway.
+// An attempt before the breaker's trouble has been spread already, or has a time of its own by chance.
 const statement spread{
     "spread_retries",
-    "UPDATE recibo.notifications n SET next_attempt_at = now() + (late.place - random()) / late.places * "
-    "least($3::float8, $2::float8 * power(2::float8, least(greatest(n.attempts - n.attempts_before - 1, 0), 30)::float8)) * "
-    "interval '1 millisecond' FROM (SELECT x.operation, x.sequence, row_number() OVER (ORDER BY random()) AS place, "
-    "count(*) OVER () AS places FROM (SELECT w.operation, w.sequence FROM recibo.notifications w WHERE w.destination = $1 "
-    "AND w.status = 'pending' AND w.next_attempt_at IS NOT NULL AND w.next_attempt_at <= now() "
-    "AND coalesce(w.next_attempt_at, w.created_at) <= now() AND w.attempts > w.attempts_before "
-    "AND (w.lease_until IS NULL OR w.lease_until < now()) ORDER BY w.operation, w.sequence FOR UPDATE SKIP LOCKED) x) late "
-    "WHERE n.operation = late.operation AND n.sequence = late.sequence AND n.destination = $1",
-    {oid::text, oid::int8, oid::int8}};
+    "WITH opened AS MATERIALIZED (SELECT d.breaker_since - interval '1 minute' AS since, least(interval '1 minute', now() - "
+    "d.breaker_since) AS longest FROM recibo.destinations d WHERE d.name = $1 AND d.breaker_since IS NOT NULL), "
+    "seen AS MATERIALIZED (SELECT x.id, x.operation, x.sequence, x.created_at, x.next_attempt_at, x.lease_until, x.attempts, "
+    "x.attempts_before FROM recibo.notifications x WHERE x.destination = $1 AND x.status = 'pending' "
+    "AND x.next_attempt_at IS NOT NULL AND x.created_at > $4 ORDER BY x.created_at LIMIT $6), "
+    "late AS MATERIALIZED (SELECT s.operation, s.sequence, least(o.longest, least($3::float8, $2::float8 * power(2::float8, "
+    "least(greatest(s.attempts - s.attempts_before - 1, 0), 30)::float8)) * interval '1 millisecond') AS longest "
+    "FROM seen s CROSS JOIN opened o WHERE s.next_attempt_at <= now() AND s.attempts > s.attempts_before "
+    "AND (s.lease_until IS NULL OR s.lease_until < now()) AND EXISTS (SELECT FROM recibo.notification_attempts a "
+    "WHERE a.notification = s.id AND a.attempt = s.attempts AND a.at >= o.since OFFSET 0)), "
+    "free AS MATERIALIZED (SELECT f.operation, f.sequence, l.longest FROM late l CROSS JOIN LATERAL (SELECT y.operation, "
+    "y.sequence FROM recibo.notifications y WHERE y.operation = l.operation AND y.sequence = l.sequence AND y.destination = $1 "
+    "AND y.status = 'pending' AND y.next_attempt_at <= now() AND (y.lease_until IS NULL OR y.lease_until < now()) "
+    "OFFSET 0 FOR UPDATE SKIP LOCKED) f WHERE (SELECT count(*) FROM late) > $5), "
+    "placed AS (SELECT f.operation, f.sequence, f.longest, row_number() OVER (ORDER BY random()) AS place, count(*) OVER () AS "
+    "places FROM free f), "
+    "put AS (UPDATE recibo.notifications n SET next_attempt_at = now() + (p.place - random()) / p.places * p.longest "
+    "FROM placed p WHERE n.operation = p.operation AND n.sequence = p.sequence AND n.destination = $1 RETURNING 1) "
+    "SELECT (SELECT count(*) FROM put), (SELECT count(*) FROM seen), (SELECT max(s.created_at) FROM seen s)",
+    {oid::text, oid::int8, oid::int8, oid::timestamptz, oid::int8, oid::int8}};
 
 const statement pause{
     "pause_destination",
@@ -143,17 +154,26 @@ awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, 
   return run_quietly(pool, return_probe, std::move(with), until);
 }
 
-awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds first,
-                                      std::chrono::milliseconds longest, deadline until) {
-  parameters with, late;
+awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, deadline until) {
+  parameters with;
   with.text(name);
-  late.text(name).int8(first.count()).int8(longest.count());
+  return run_quietly(pool, close, std::move(with), until);
+}
+
+awaitable<result<spread_step>> spread_retries(postgres::pool& pool, std::string name, spread_rule rule, sys_micros after,
+                                              int limit, deadline until) {
+  parameters with;
+  with.text(name).int8(rule.first.count()).int8(rule.longest.count()).time(after).int8(rule.few).int8(limit);
   pipeline work;
-  work.add(by_index).add(close, std::move(with)).add(spread, std::move(late));
+  work.add(by_index).add(spread, std::move(with));
   auto running = run_again(pool, work, until);
   const auto done = co_await std::move(running);
   if (!done.ok()) co_return postgres::to_error(done);
-  co_return result<void>();
+  const auto& rows = done.answers.back();
+  spread_step out;
+  out.spread = rows.int8(0, 0);
+  if (rows.int8(0, 1) >= limit) out.next = rows.time(0, 2);
+  co_return out;
 }
 
 awaitable<result<bool>> pause_destination(postgres::pool& pool, std::string name, std::string by, std::string reason,

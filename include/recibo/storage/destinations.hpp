@@ -8,6 +8,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -37,10 +38,25 @@ boost::asio::awaitable<result<bool>> leave_alone(postgres::pool& pool, std::stri
 // Nothing was sent with it: whoever has something to send may take it, at once. `taken` as claims::probe_until said.
 boost::asio::awaitable<result<void>> give_back_probe(postgres::pool& pool, std::string name, sys_micros taken,
                                                      postgres::deadline until);
-// What was tried before, and became due while the breaker was not closed, is put off anew by a part of its next interval, which
-// doubles from `first` up to `longest`, so that it does not come in one moment (S37).
-boost::asio::awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, std::chrono::milliseconds first,
-                                                   std::chrono::milliseconds longest, postgres::deadline until);
+// Its probe was taken. Whatever waits, this is one row.
+boost::asio::awaitable<result<void>> close_breaker(postgres::pool& pool, std::string name, postgres::deadline until);
+
+// Before that, in steps: what was tried since a minute before the breaker opened, and became due meanwhile, gets a place of its
+// own in the time that the breaker was open, a minute at most, and in no more than its interval, so that it does not come in one
+// moment (S37). A step is up to `limit` of those that are put off, behind the one that was recorded at `after`; where no more
+// than `few` of them would come, they may (0 once a step has spread some). What failed before the trouble stays where it is: it
+// is put off by no flapping.
+struct spread_rule {
+  std::chrono::milliseconds first{}, longest{};  // the interval doubles from the first up to the longest
+  int few = 0;
+};
+struct spread_step {
+  std::int64_t spread = 0;
+  std::optional<sys_micros> next;  // nullopt: there are no more
+};
+boost::asio::awaitable<result<spread_step>> spread_retries(postgres::pool& pool, std::string name, spread_rule rule,
+                                                           sys_micros after, int limit, postgres::deadline until);
+
 // One that is paused already stays as it is. Returns whether it was paused by this call.
 boost::asio::awaitable<result<bool>> pause_destination(postgres::pool& pool, std::string name, std::string by, std::string reason,
                                                        postgres::deadline until);

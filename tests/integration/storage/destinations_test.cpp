@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace recibo::storage {
@@ -18,7 +20,42 @@ using namespace std::chrono_literals;
 using test::soon;
 using next = attempt_outcome::next;
 
-class Destinations : public outbox_fixture {};
+class Destinations : public outbox_fixture {
+ protected:
+  void open(const std::string& ago, int openings = 1) {
+    db.sql("DELETE FROM recibo.destinations");
+    db.sql(
+        "INSERT INTO recibo.destinations (name, breaker, breaker_since, retry_at, openings) VALUES ('ledger', 'open', now() - "
+        "interval '" +
+        ago + "', now(), " + std::to_string(openings) + ")");
+  }
+  // It failed once, so long ago, and is due again.
+  void add_tried(int operation, const std::string& ago = "1 minute") {
+    add(operation);
+    db.sql("UPDATE recibo.notifications SET attempts = 1, next_attempt_at = now() - interval '1 second' WHERE operation = '" +
+           key(operation) + "'");
+    db.sql(
+        "INSERT INTO recibo.notification_attempts (notification, attempt, destination, at, duration_ms, outcome) SELECT n.id, 1, "
+        "'ledger', now() - interval '" +
+        ago + "', 1, 'server_error' FROM recibo.notifications n WHERE n.operation = '" + key(operation) + "'");
+  }
+  // All steps. How many were put off, and in how many steps.
+  std::pair<std::int64_t, int> spread(spread_rule rule, int limit = 100) {
+    std::pair<std::int64_t, int> out;
+    run([&](postgres::pool& pool) -> asio::awaitable<void> {
+      for (std::optional<sys_micros> place = sys_micros{}; place && out.second < 20; ++out.second) {
+        const auto step = co_await spread_retries(pool, "ledger", rule, *place, limit, soon());
+        EXPECT_TRUE(step.has_value());
+        if (!step) co_return;
+        out.first += step->spread;
+        if (step->spread > 0) rule.few = 0;
+        place = step->next;
+      }
+    });
+    return out;
+  }
+  std::string count(const std::string& which) { return db.sql("SELECT count(*) FROM recibo.notifications WHERE " + which); }
+};
 
 TEST_F(Destinations, WhatADestinationAskedForIsAddedToWhatWasDecided) {
   const auto leave = [&](std::chrono::milliseconds wait) {
@@ -80,6 +117,73 @@ TEST_F(Destinations, AProbeThatMeetsOnlyWhatIsHeldIsNotUsedUp) {
   });
   EXPECT_EQ(of(1, "status", 2), "held");
   EXPECT_EQ(destination("retry_at <= now()"), "true");
+}
+
+TEST_F(Destinations, WhatCameDueWhileTheBreakerWasOpenIsSpread) {
+  for (int i = 1; i <= 30; ++i) add_tried(i);
+  for (int i = 31; i <= 40; ++i) add(i);
+  const spread_rule rule{10s, 6h, 10};
+  open("40 seconds");
+  EXPECT_EQ(spread(rule, 20), (std::pair<std::int64_t, int>(30, 2)));
+  const std::string put_off = "attempts = 1 AND next_attempt_at > now()";
+  EXPECT_EQ(count(put_off + " AND next_attempt_at <= now() + interval '10 seconds'"), "30") << "its interval at most";
+  EXPECT_GE(std::stoi(count(put_off + " AND next_attempt_at > now() + interval '4 seconds'")), 10);
+  EXPECT_EQ(count("attempts = 0 AND next_attempt_at IS NULL"), "10");
+  EXPECT_EQ(spread(rule).first, 0) << "none of them is due";
+  // A minute at most, and what the breaker was open.
+  for (const auto& [ago, most] : {std::pair("3 hours", "60 seconds"), std::pair("8 seconds", "8 seconds")}) {
+    db.sql("UPDATE recibo.notifications SET attempts = 1, next_attempt_at = now() WHERE attempts = 1");
+    db.sql("UPDATE recibo.notification_attempts SET at = now()");
+    open(ago);
+    EXPECT_EQ(spread({1h, 6h, 10}).first, 30);
+    EXPECT_EQ(count(put_off + " AND next_attempt_at <= now() + interval '" + most + "' + interval '1 second'"), "30") << ago;
+  }
+}
+
+TEST_F(Destinations, WhatFailedBeforeTheTroubleIsPutOffByNoFlapping) {
+  for (int i = 1; i <= 12; ++i) add_tried(i, "3 minutes");
+  open("1 minute");
+  EXPECT_EQ(spread({1h, 6h, 10}).first, 0);
+  open("150 seconds");
+  EXPECT_EQ(spread({1h, 6h, 10}).first, 12) << "these had a part in it";
+  EXPECT_EQ(count("next_attempt_at > now() AND next_attempt_at <= now() + interval '1 minute'"), "12");
+}
+
+TEST_F(Destinations, FewAreNotSpread) {
+  for (int i = 1; i <= 10; ++i) add_tried(i);
+  open("2 minutes");
+  EXPECT_EQ(spread({1h, 6h, 10}).first, 0);
+  add_tried(11);
+  EXPECT_EQ(spread({1h, 6h, 10}).first, 11);
+}
+
+// Somebody else is at them: what is spread waits for nobody, and neither does the closing.
+TEST_F(Destinations, ABreakerClosesWhateverIsDue) {
+  for (int i = 1; i <= 20; ++i) add_tried(i);
+  open("1 minute");
+  asio::io_context context;
+  const auto all = [&]() -> asio::awaitable<void> {
+    auto opened = co_await postgres::connection::open(context.get_executor(), db.service_url(), soon());
+    EXPECT_TRUE(opened.has_value());
+    if (!opened) co_return;
+    const postgres::statement begin{"", "BEGIN", {}}, commit{"", "COMMIT", {}};
+    const postgres::statement hold{"", "SELECT 1 FROM recibo.notifications WHERE operation = '" + key(1) + "' FOR UPDATE", {}};
+    postgres::pipeline holding, ending;
+    holding.add(begin).add(hold);
+    ending.add(commit);
+    const auto held = co_await (*opened)->run(holding, soon());
+    EXPECT_TRUE(held.ok());
+    postgres::pool pool(context.get_executor(), db.service_url(), 1);
+    const spread_rule rule{1h, 6h, 10};
+    const auto step = co_await spread_retries(pool, "ledger", rule, sys_micros{}, 100, soon(5s));
+    EXPECT_TRUE(step && step->spread == 19 && !step->next);
+    const auto closed = co_await close_breaker(pool, "ledger", soon(5s));
+    EXPECT_TRUE(closed.has_value());
+    const auto ended = co_await (*opened)->run(ending, soon());
+    EXPECT_TRUE(ended.ok());
+  };
+  test::run_coro(context, all);
+  EXPECT_EQ(destination("breaker || ' ' || openings || ' ' || (breaker_since IS NULL)"), "closed 0 true");
 }
 
 TEST_F(Destinations, HowLongNothingWasTakenIsNotedWithTheOutcome) {
