@@ -63,16 +63,27 @@ std::string claim_of(const std::string& due) {
 const std::vector<std::uint32_t> claim_types = {oid::text, oid::timestamptz, oid::int8,   oid::int8,
                                                 oid::uuid, oid::boolean,     oid::boolean};
 const statement claim{"claim_notifications", claim_of("due AS MATERIALIZED (" + what_is_due + oldest_due), claim_types};
-// What was tried before goes first: else each probe would be a new one's first attempt, and what waits for its second would wait
-// for the whole backlog.
+// First goes one that was tried before: else each probe would be a new one's first attempt, and what waits for its second would
+// wait for the whole backlog. After a probe in vain new ones and others have their turn, so that one that fails whatever the
+// destination does keeps no breaker open. Chosen among the first thousand that are due and the first thousand that were put off.
 const statement claim_probe{
     "claim_probe",
-    claim_of("tried AS MATERIALIZED (" + what_is_due +
-             "AND n.next_attempt_at IS NOT NULL AND n.attempts > n.attempts_before ORDER BY n.created_at LIMIT $3 "
-             "FOR UPDATE OF n SKIP LOCKED), "
-             "fresh AS MATERIALIZED (" +
-             what_is_due + "AND NOT EXISTS (SELECT FROM tried) " + oldest_due +
-             ", due AS MATERIALIZED (SELECT * FROM tried UNION ALL SELECT * FROM fresh)"),
+    claim_of(
+        "turn AS MATERIALIZED (SELECT d.openings % 2 = 1 AS tried FROM recibo.destinations d WHERE d.name = $1), "
+        "first AS MATERIALIZED (SELECT n.operation, n.sequence, n.next_attempt_at, n.created_at, n.attempts > n.attempts_before "
+        "AS tried FROM recibo.notifications n WHERE n.destination = $1 AND n.status = 'pending' "
+        "AND coalesce(n.next_attempt_at, n.created_at) >= $2 AND coalesce(n.next_attempt_at, n.created_at) <= now() + interval "
+        "'10 seconds' AND (n.next_attempt_at IS NULL OR n.next_attempt_at <= now()) "
+        "AND (n.lease_until IS NULL OR n.lease_until < now()) ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT 1000), "
+        "waiting AS MATERIALIZED (SELECT n.operation, n.sequence, n.next_attempt_at, n.created_at, n.attempts > "
+        "n.attempts_before AS tried FROM recibo.notifications n WHERE n.destination = $1 AND n.status = 'pending' "
+        "AND n.next_attempt_at IS NOT NULL ORDER BY n.created_at LIMIT 1000), "
+        "either AS MATERIALIZED (SELECT f.* FROM first f UNION SELECT w.* FROM waiting w WHERE w.next_attempt_at <= now()), "
+        "due AS MATERIALIZED (SELECT one.* FROM (SELECT s.operation, s.sequence FROM either s CROSS JOIN turn t "
+        "ORDER BY s.tried <> t.tried, CASE WHEN s.tried THEN random() END, coalesce(s.next_attempt_at, s.created_at)) s "
+        "CROSS JOIN LATERAL (" +
+        what_is_due +
+        "AND n.operation = s.operation AND n.sequence = s.sequence OFFSET 0 FOR UPDATE OF n SKIP LOCKED) one LIMIT $3)"),
     claim_types};
 
 const statement extend{

@@ -58,7 +58,8 @@ struct claim_query {
   // Rows that were due before it have been seen to: keeps the look out of what is dead in the index (decision 6).
   std::optional<sys_micros> due_since;
   // The breaker is not closed: take the probe, and claim with it what may be sent. Exactly one replica has it, for `lease`;
-  // nobody has where there is nothing to send. What was tried before and is due goes before what was not.
+  // nobody has where there is nothing to send. What was tried before and is due goes before what was not; after every other probe
+  // in vain it is the other way round.
   bool probe = false;
   // Of so many that are due first, those that wait behind an attempt that is put off are put off with it. 0: this is not looked
   // for.

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -117,6 +118,49 @@ TEST_F(Destinations, AProbeThatMeetsOnlyWhatIsHeldIsNotUsedUp) {
   });
   EXPECT_EQ(of(1, "status", 2), "held");
   EXPECT_EQ(destination("retry_at <= now()"), "true");
+}
+
+// One that fails whatever the destination does is due at nearly each probe.
+TEST_F(Destinations, AfterAProbeInVainAnotherHasItsTurn) {
+  add_tried(1);
+  add(2);
+  add(3);
+  const auto probed = [&](int openings) {
+    std::string who;
+    open("1 minute", openings);
+    db.sql("UPDATE recibo.notifications SET lease_until = NULL, leased_by = NULL");
+    db.sql("UPDATE recibo.notifications SET next_attempt_at = now() - interval '1 second' WHERE next_attempt_at IS NOT NULL");
+    run([&](postgres::pool& pool) -> asio::awaitable<void> {
+      const auto probe = co_await exchange_outbox(pool, "ledger", mine, {}, any(1, true), soon());
+      EXPECT_TRUE(probe && probe->all.size() == 1 && probe->probe_until);
+      if (!probe || probe->all.size() != 1) co_return;
+      who = to_string(probe->all.front().operation);
+    });
+    return who;
+  };
+  EXPECT_EQ(probed(1), key(1)) << "what was tried goes first";
+  EXPECT_EQ(probed(2), key(2)) << "and then what was not";
+  // That one is back at the beginning: nobody has tried it.
+  db.sql("UPDATE recibo.notifications SET attempts = 0 WHERE operation = '" + key(2) + "'");
+  db.sql("UPDATE recibo.notifications SET status = 'discarded' WHERE operation IN ('" + key(2) + "', '" + key(3) + "')");
+  EXPECT_EQ(probed(2), key(1)) << "there is nothing else";
+  // Of several that were tried it is not always the same one.
+  for (int i = 4; i <= 8; ++i) add_tried(i);
+  std::set<std::string> seen;
+  for (int i = 0; i < 20; ++i) seen.insert(probed(3));
+  EXPECT_GT(seen.size(), 1u);
+}
+
+TEST_F(Destinations, AProbeFindsWhatWasTriedBehindABacklog) {
+  db.sql(
+      "INSERT INTO recibo.notifications (id, operation, sequence, destination, type, created_at) SELECT gen_random_uuid(), "
+      "gen_random_uuid(), 1, 'ledger', 'operation.accepted', now() - interval '1 hour' FROM generate_series(1, 3000)");
+  add_tried(1);
+  open("1 minute");
+  run([&](postgres::pool& pool) -> asio::awaitable<void> {
+    const auto probe = co_await exchange_outbox(pool, "ledger", mine, {}, any(1, true), soon());
+    EXPECT_TRUE(probe && probe->all.size() == 1 && to_string(probe->all.front().operation) == key(1));
+  });
 }
 
 TEST_F(Destinations, WhatCameDueWhileTheBreakerWasOpenIsSpread) {
