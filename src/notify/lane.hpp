@@ -63,6 +63,8 @@ class lane {
   // Everything that is claimed and not yet on record.
   std::vector<storage::held_claim> in_hand() const;
   boost::asio::awaitable<void> pack(settings_ptr settings, std::vector<storage::claimed_notification> claimed);
+  boost::asio::awaitable<bool> pack_some(settings_ptr settings, std::vector<storage::claimed_notification> claimed,
+                                         time_point until);
   void start_senders(int concurrency);
   boost::asio::awaitable<void> send_what_is_ready();
   boost::asio::awaitable<void> deliver(parcel one);
@@ -93,6 +95,9 @@ class lane {
   std::set<const storage::claimed_notification*> sending_;
   // Senders that run, each with one attempt in hand; and how many more than that are claimed ahead, while all goes well.
   int senders_ = 0, ahead_ = 0;
+  // So many are packed at once: fewer after that took too long.
+  static constexpr int pack_most = 256;
+  int pack_most_ = pack_most;
   bool stopping_ = false;
   std::vector<storage::attempt_outcome> done_;
   recent_attempts recent_;

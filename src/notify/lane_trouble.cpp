@@ -121,14 +121,32 @@ awaitable<void> lane::spread_what_waited() {
   }
 }
 
-// Reads the operations of all at once. What cannot be packed goes back.
+// What takes too long is given back, and tried in smaller groups.
 awaitable<void> lane::pack(settings_ptr settings, std::vector<storage::claimed_notification> claimed) {
+  const auto until = steady_clock::now() + trouble_limit;
+  auto at = claimed.begin();
+  for (bool packed = true; at != claimed.end() && packed;) {
+    const auto end = at + std::min<std::ptrdiff_t>(pack_most_, claimed.end() - at);
+    std::vector<storage::claimed_notification> some(std::make_move_iterator(at), std::make_move_iterator(end));
+    at = end;
+    auto packing = pack_some(settings, std::move(some), until);
+    packed = co_await std::move(packing);
+    pack_most_ = packed ? std::min(pack_most, pack_most_ * 2) : std::max(1, pack_most_ / 2);
+    if (!packed) ahead_ = 0;
+  }
+  for (; at != claimed.end(); ++at) give_back(*at);
+}
+
+// Reads the operations of all at once. What cannot be packed goes back. Returns whether they could be read.
+awaitable<bool> lane::pack_some(settings_ptr settings, std::vector<storage::claimed_notification> claimed, time_point until) {
   std::vector<storage::fact_name> facts;
   for (const auto& one : claimed)
     if (!one.of_provider) facts.push_back({one.operation, one.sequence});
-  const auto until = steady_clock::now() + trouble_limit;
   result<std::vector<storage::operation_then>> operations;
   if (!facts.empty()) operations = co_await storage::find_operations_then(parts_.pool, facts, until);
+  if (!operations)
+    log::warn("what notifications tell of could not be read",
+              {{"destination", name_}, {"notifications", facts.size()}, {"code", code_word(operations.error().code)}});
   for (auto& one : claimed) {
     if (one.of_provider) {
       auto provider = one.of_provider->provider;
@@ -156,6 +174,7 @@ awaitable<void> lane::pack(settings_ptr settings, std::vector<storage::claimed_n
     auto body = body_of(one, shown, {*table, *settings});
     ready_.push_back({std::move(one), std::move(shown.provider), std::move(shown.request_id), std::move(body)});
   }
+  co_return operations.has_value();
 }
 
 }  // namespace recibo::notify
