@@ -24,8 +24,9 @@ const statement insert_look_ups{
     "WITH wanted AS (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) "
     "AS u(id, operation, provider, reference, cause, asked_by, times, at, sequence)), "
     // Who asks does not want to wait for the end of a back-off; a hint must not end it.
-    "hastened AS (UPDATE recibo.look_ups l SET next_attempt_at = NULL FROM wanted w WHERE l.operation = w.operation "
-    "AND l.reference = w.reference AND l.status = 'asking' AND l.lease_until IS NULL AND w.cause = 'request') "
+    "hastened AS (UPDATE recibo.look_ups l SET next_attempt_at = NULL FROM wanted w CROSS JOIN LATERAL (SELECT x.id FROM "
+    "recibo.look_ups x WHERE x.operation = w.operation AND x.reference = w.reference AND x.status = 'asking' "
+    "AND x.lease_until IS NULL OFFSET 0 FOR UPDATE) known WHERE w.cause = 'request' AND l.id = known.id) "
     "INSERT INTO recibo.look_ups AS l (id, operation, provider, reference, cause, asked_by, times, asked_at, sequence) "
     "SELECT * FROM wanted ORDER BY operation, reference "
     "ON CONFLICT (operation, reference) WHERE status = 'queued' DO UPDATE SET times = l.times + excluded.times, "
@@ -55,8 +56,9 @@ const statement select_retry_status{
 const statement hasten_look_ups{
     "hasten_look_ups",
     "UPDATE recibo.look_ups l SET next_attempt_at = least(l.next_attempt_at, now() + interval '5 seconds') "
-    "FROM unnest($1) AS u(operation) WHERE l.operation = u.operation AND l.status = 'asking' AND l.sequence IS NOT NULL "
-    "AND l.lease_until IS NULL",
+    "FROM unnest($1) AS u(operation) CROSS JOIN LATERAL (SELECT x.id FROM recibo.look_ups x WHERE x.operation = u.operation "
+    "AND x.status = 'asking' AND x.sequence IS NOT NULL AND x.lease_until IS NULL OFFSET 0 FOR UPDATE) known "
+    "WHERE l.id = known.id",
     {oid::uuid_array}};
 
 const statement answer_look_ups{
@@ -66,7 +68,7 @@ const statement answer_look_ups{
     "settled AS (UPDATE recibo.look_ups l SET status = t.status, settled_at = now(), lease_until = NULL, leased_by = NULL, "
     "reason = CASE WHEN t.status = 'failed' THEN t.outcome END, delivery = t.delivery, disposition = t.disposition, "
     "repeatable = nullif(t.repeatable, '') FROM told t "
-    "WHERE l.id = t.id AND l.status = 'asking' AND l.leased_by = t.holder AND l.attempts = t.attempt) "
+    "WHERE l.id = t.id AND l.status IS NOT DISTINCT FROM 'asking' AND l.leased_by = t.holder AND l.attempts = t.attempt) "
     "INSERT INTO recibo.look_up_attempts (look_up, attempt, at, host, duration_ms, answer_status, outcome) "
     "SELECT t.id, t.attempt, t.at, t.host, t.duration_ms, t.answer_status, t.outcome FROM told t ON CONFLICT DO NOTHING",
     {oid::uuid_array, oid::uuid_array, oid::int4_array, oid::text_array, oid::text_array, oid::text_array, oid::text_array,
@@ -126,7 +128,7 @@ const statement settle_one{
     "settle_look_up",
     "UPDATE recibo.look_ups SET status = $4, lease_until = NULL, leased_by = NULL, reason = $5, "
     "next_attempt_at = now() + $6 * interval '1 millisecond', settled_at = CASE WHEN $4 = 'failed' THEN now() END, "
-    "attempts = attempts - $7 WHERE id = $1 AND leased_by = $2 AND attempts = $3 AND status = 'asking'",
+    "attempts = attempts - $7 WHERE id = $1 AND leased_by = $2 AND attempts = $3 AND status IS NOT DISTINCT FROM 'asking'",
     {oid::uuid, oid::uuid, oid::int4, oid::text, oid::text, oid::int8, oid::int4}};
 
 const statement insert_attempt{

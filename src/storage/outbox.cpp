@@ -22,19 +22,23 @@ using postgres::statement;
 
 // $1 destination, $2 due since, $3 limit, $4 lease in ms, $5 dispatcher, $6 hold, $7 only with the probe that was taken in the
 // same transaction: its time says so. The service's clock made created_at, so that it may be a little ahead of the database's.
-// OFFSET 0, here and below: looked up for the row in hand, and never made a list of all there are.
-const std::string what_is_due =
-    "SELECT n.operation, n.sequence, coalesce(n.next_attempt_at, n.created_at) AS due_at, $6 AND EXISTS (SELECT FROM "
-    "recibo.notifications e WHERE e.operation = n.operation "
-    "AND e.destination = n.destination AND e.sequence < n.sequence AND e.status IN ('dead', 'held') OFFSET 0) AS stopped "
-    "FROM recibo.notifications n WHERE n.destination = $1 AND n.status = 'pending' "
-    "AND (NOT $7 OR EXISTS (SELECT FROM recibo.destinations d WHERE d.name = $1 AND d.breaker = 'half_open' "
-    "AND d.retry_at = now() + $4 * interval '1 millisecond')) "
-    "AND coalesce(n.next_attempt_at, n.created_at) >= $2 "
-    "AND coalesce(n.next_attempt_at, n.created_at) <= now() + interval '10 seconds' "
-    "AND (n.next_attempt_at IS NULL OR n.next_attempt_at <= now()) AND (n.lease_until IS NULL OR n.lease_until < now()) "
-    "AND NOT EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = n.operation AND e.destination = n.destination "
-    "AND e.sequence < n.sequence AND e.status = 'pending' OFFSET 0) ";
+// OFFSET 0, here and below: looked up for the row in hand, and never made a list of all there are. IS NOT DISTINCT FROM: likewise
+// by its key, as no index of what has that status serves.
+const std::string by_time = "n.status = 'pending'", by_key = "n.status IS NOT DISTINCT FROM 'pending'";
+std::string due_where(const std::string& is_pending) {
+  return "SELECT n.operation, n.sequence, coalesce(n.next_attempt_at, n.created_at) AS due_at, $6 AND EXISTS (SELECT FROM "
+         "recibo.notifications e WHERE e.operation = n.operation "
+         "AND e.destination = n.destination AND e.sequence < n.sequence AND e.status IN ('dead', 'held') OFFSET 0) AS stopped "
+         "FROM recibo.notifications n WHERE n.destination = $1 AND " +
+         is_pending +
+         " AND (NOT $7 OR EXISTS (SELECT FROM recibo.destinations d WHERE d.name = $1 AND d.breaker = 'half_open' "
+         "AND d.retry_at = now() + $4 * interval '1 millisecond')) "
+         "AND coalesce(n.next_attempt_at, n.created_at) >= $2 "
+         "AND coalesce(n.next_attempt_at, n.created_at) <= now() + interval '10 seconds' "
+         "AND (n.next_attempt_at IS NULL OR n.next_attempt_at <= now()) AND (n.lease_until IS NULL OR n.lease_until < now()) "
+         "AND NOT EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = n.operation AND e.destination = n.destination "
+         "AND e.sequence < n.sequence AND e.status IS NOT DISTINCT FROM 'pending' OFFSET 0) ";
+}
 const std::string oldest_due = "ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT $3 FOR UPDATE OF n SKIP LOCKED)";
 std::string claim_of(const std::string& due) {
   return "WITH " + due +
@@ -62,7 +66,7 @@ std::string claim_of(const std::string& due) {
 }
 const std::vector<std::uint32_t> claim_types = {oid::text, oid::timestamptz, oid::int8,   oid::int8,
                                                 oid::uuid, oid::boolean,     oid::boolean};
-const statement claim{"claim_notifications", claim_of("due AS MATERIALIZED (" + what_is_due + oldest_due), claim_types};
+const statement claim{"claim_notifications", claim_of("due AS MATERIALIZED (" + due_where(by_time) + oldest_due), claim_types};
 // First goes one that was tried before: else each probe would be a new one's first attempt, and what waits for its second would
 // wait for the whole backlog. After a probe in vain new ones and others have their turn, so that one that fails whatever the
 // destination does keeps no breaker open. Chosen among the first thousand that are due and the first thousand that were put off.
@@ -82,7 +86,7 @@ const statement claim_probe{
         "due AS MATERIALIZED (SELECT one.* FROM (SELECT s.operation, s.sequence FROM either s CROSS JOIN turn t "
         "ORDER BY s.tried <> t.tried, CASE WHEN s.tried THEN random() END, coalesce(s.next_attempt_at, s.created_at)) s "
         "CROSS JOIN LATERAL (" +
-        what_is_due +
+        due_where(by_key) +
         "AND n.operation = s.operation AND n.sequence = s.sequence OFFSET 0 FOR UPDATE OF n SKIP LOCKED) one LIMIT $3)"),
     claim_types};
 
@@ -90,7 +94,7 @@ const statement extend{
     "extend_leases",
     "UPDATE recibo.notifications n SET lease_until = now() + $2 * interval '1 millisecond' FROM unnest($4, $5, $6) AS "
     "m(operation, sequence, attempt) WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $3 "
-    "AND n.status = 'pending' AND n.leased_by = $1 AND n.attempts = m.attempt",
+    "AND n.status IS NOT DISTINCT FROM 'pending' AND n.leased_by = $1 AND n.attempts = m.attempt",
     {oid::uuid, oid::int8, oid::text, oid::uuid_array, oid::int4_array, oid::int4_array}};
 
 const statement settle{
@@ -103,8 +107,8 @@ const statement settle{
     "reason_class = CASE WHEN m.status = 'delivered' THEN NULL ELSE m.reason_class END "
     "FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) AS m(operation, sequence, attempt, status, wait_ms, reason, reason_class, "
     "sent) "
-    "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1 AND n.status = 'pending' "
-    "AND n.leased_by = $2 AND n.attempts = m.attempt",
+    "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1 AND n.status IS NOT DISTINCT FROM "
+    "'pending' AND n.leased_by = $2 AND n.attempts = m.attempt",
     {oid::text, oid::uuid, oid::uuid_array, oid::int4_array, oid::int4_array, oid::text_array, oid::int8_array, oid::text_array,
      oid::text_array, oid::boolean_array}};
 

@@ -31,12 +31,12 @@ const statement put_behind{
     "ORDER BY coalesce(n.next_attempt_at, n.created_at) LIMIT $3), "
     "waits AS MATERIALIZED (SELECT d.operation, d.sequence, e.next_attempt_at FROM due d CROSS JOIN LATERAL (SELECT "
     "x.next_attempt_at FROM recibo.notifications x WHERE x.operation = d.operation AND x.sequence < d.sequence "
-    "AND x.destination = $1 AND x.status = 'pending' AND NOT x.behind AND x.next_attempt_at > now() "
+    "AND x.destination = $1 AND x.status IS NOT DISTINCT FROM 'pending' AND NOT x.behind AND x.next_attempt_at > now() "
     "AND x.attempts > 0 AND x.lease_until IS NULL "
     "ORDER BY x.sequence LIMIT 1 FOR SHARE SKIP LOCKED) e), "
     "mine AS MATERIALIZED (SELECT n.operation, n.sequence, w.next_attempt_at FROM waits w CROSS JOIN LATERAL (SELECT "
     "x.operation, x.sequence FROM recibo.notifications x WHERE x.operation = w.operation AND x.sequence = w.sequence "
-    "AND x.destination = $1 AND x.status = 'pending' AND (x.lease_until IS NULL OR x.lease_until < now()) "
+    "AND x.destination = $1 AND x.status IS NOT DISTINCT FROM 'pending' AND (x.lease_until IS NULL OR x.lease_until < now()) "
     "OFFSET 0 FOR UPDATE SKIP LOCKED) n) "
     "UPDATE recibo.notifications n SET next_attempt_at = m.next_attempt_at + interval '10 seconds', behind = true FROM mine m "
     "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1",
@@ -46,7 +46,8 @@ const statement wake_behind{
     "wake_behind_notifications",
     "UPDATE recibo.notifications n SET next_attempt_at = now(), behind = false FROM unnest($2, $3) AS m(operation, sequence) "
     "CROSS JOIN LATERAL (SELECT x.operation, x.sequence FROM recibo.notifications x WHERE x.operation = m.operation "
-    "AND x.sequence > m.sequence AND x.destination = $1 AND x.status = 'pending' AND x.behind ORDER BY x.sequence "
+    "AND x.sequence > m.sequence AND x.destination = $1 AND x.status IS NOT DISTINCT FROM 'pending' AND x.behind ORDER BY "
+    "x.sequence "
     "OFFSET 0 FOR UPDATE) w WHERE n.operation = w.operation AND n.sequence = w.sequence AND n.destination = $1",
     {oid::text, oid::uuid_array, oid::int4_array}};
 
@@ -58,11 +59,12 @@ const statement release{
     "AND x.status IN ('held', 'dead') AND (x.operation, x.sequence) > ($3, $4) ORDER BY x.operation, x.sequence LIMIT $5), "
     "free AS MATERIALIZED (SELECT x.operation, x.sequence FROM seen s CROSS JOIN LATERAL (SELECT y.operation, y.sequence FROM "
     "recibo.notifications y WHERE y.operation = s.operation AND y.sequence = s.sequence AND y.destination = $1 "
-    "AND y.status = 'held' AND NOT ($2 AND EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = y.operation "
+    "AND y.status IS NOT DISTINCT FROM 'held' AND NOT ($2 AND EXISTS (SELECT FROM recibo.notifications e WHERE e.operation = "
+    "y.operation "
     "AND e.destination = y.destination AND e.sequence < y.sequence AND e.status = 'dead' OFFSET 0)) "
     "OFFSET 0 FOR UPDATE SKIP LOCKED) x), "
     "freed AS (UPDATE recibo.notifications n SET status = 'pending' FROM free "
-    "WHERE n.operation = free.operation AND n.sequence = free.sequence AND n.destination = $1 AND n.status = 'held' RETURNING 1) "
+    "WHERE n.operation = free.operation AND n.sequence = free.sequence AND n.destination = $1 RETURNING 1) "
     "SELECT (SELECT count(*) FROM freed), (SELECT count(*) FROM seen), last.operation, last.sequence FROM (VALUES (1)) AS always "
     "LEFT JOIN (SELECT s.operation, s.sequence FROM seen s ORDER BY s.operation DESC, s.sequence DESC LIMIT 1) last ON true",
     {oid::text, oid::boolean, oid::uuid, oid::int4, oid::int8}};

@@ -210,7 +210,7 @@ const statement wake_behind_discarded{
     "wake_behind_discarded",
     "UPDATE recibo.notifications n SET next_attempt_at = now(), behind = false FROM recibo.notifications d CROSS JOIN LATERAL ("
     "SELECT x.operation, x.sequence, x.destination FROM recibo.notifications x WHERE x.operation = d.operation "
-    "AND x.destination = d.destination AND x.sequence > d.sequence AND x.status = 'pending' AND x.behind "
+    "AND x.destination = d.destination AND x.sequence > d.sequence AND x.status IS NOT DISTINCT FROM 'pending' AND x.behind "
     "ORDER BY x.sequence OFFSET 0 FOR UPDATE) w WHERE d.id = $1 AND d.status = 'discarded' AND n.operation = w.operation "
     "AND n.sequence = w.sequence AND n.destination = w.destination",
     {oid::uuid}};

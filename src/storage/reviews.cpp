@@ -55,25 +55,28 @@ const statement count_open_reviews{
     "SELECT v.operation, count(*) FROM recibo.reviews v WHERE v.operation = ANY($1) AND v.status = 'open' GROUP BY v.operation",
     {oid::uuid_array}};
 
-const statement assign_reviews{"assign_reviews",
-                               "WITH changed AS (UPDATE recibo.reviews r SET assigned_to = u.assignee "
-                               "FROM unnest($1, $2) AS u(id, assignee) WHERE r.id = u.id AND r.status = 'open' "
-                               "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
-                               {oid::uuid_array, oid::text_array}};
+const statement assign_reviews{
+    "assign_reviews",
+    "WITH changed AS (UPDATE recibo.reviews r SET assigned_to = u.assignee "
+    "FROM unnest($1, $2) AS u(id, assignee) WHERE r.id = u.id AND r.status IS NOT DISTINCT FROM 'open' "
+    "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
+    {oid::uuid_array, oid::text_array}};
 
 const statement resolve_reviews{
     "resolve_reviews",
     "WITH changed AS (UPDATE recibo.reviews r SET status = 'resolved', resolved_at = u.at, resolved_by = u.actor, "
     "resolution = u.resolution, reason = u.reason "
-    "FROM unnest($1, $2, $3, $4, $5) AS u(id, at, actor, resolution, reason) WHERE r.id = u.id AND r.status = 'open' "
+    "FROM unnest($1, $2, $3, $4, $5) AS u(id, at, actor, resolution, reason) WHERE r.id = u.id AND r.status IS NOT DISTINCT FROM "
+    "'open' "
     "RETURNING 1) SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
     {oid::uuid_array, oid::timestamptz_array, oid::text_array, oid::text_array, oid::text_array}};
 
-const statement remind_reviews{"remind_reviews",
-                               "WITH changed AS (UPDATE recibo.reviews r SET reminded_at = now() FROM unnest($1) AS u(id) "
-                               "WHERE r.id = u.id AND r.status = 'open' AND r.reminded_at IS NULL RETURNING 1) "
-                               "SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
-                               {oid::uuid_array}};
+const statement remind_reviews{
+    "remind_reviews",
+    "WITH changed AS (UPDATE recibo.reviews r SET reminded_at = now() FROM unnest($1) AS u(id) "
+    "WHERE r.id = u.id AND r.status IS NOT DISTINCT FROM 'open' AND r.reminded_at IS NULL RETURNING 1) "
+    "SELECT recibo.expect_rows(count(*), cardinality($1)) FROM changed",
+    {oid::uuid_array}};
 
 const statement insert_review_actions{
     "insert_review_actions",
@@ -92,7 +95,8 @@ const statement close_outgrown_reviews{
     "close_outgrown_reviews",
     "WITH closed AS (UPDATE recibo.reviews r SET status = 'resolved', resolved_at = u.at, resolved_by = 'recibo', "
     "resolution = 'registered', reason = 'its operation was registered' FROM unnest($1, $2, $3) AS u(action, parked, at) "
-    "WHERE r.delivery = u.parked AND r.kind = 'parked_age' AND r.status = 'open' RETURNING r.id, u.action, u.at) "
+    "WHERE r.delivery = u.parked AND r.kind = 'parked_age' AND r.status IS NOT DISTINCT FROM 'open' RETURNING r.id, u.action, "
+    "u.at) "
     "INSERT INTO recibo.review_actions (id, review, action, at, actor, resolution, reason) "
     "SELECT c.action, c.id, 'resolved', c.at, 'recibo', 'registered', 'its operation was registered' FROM closed c",
     {oid::uuid_array, oid::uuid_array, oid::timestamptz_array}};
