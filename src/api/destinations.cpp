@@ -1,6 +1,7 @@
 // GET /v1/destinations: how those fare who are notified; and stopping or resuming one (R19, R21).
 #include "handlers.hpp"
 
+#include "recibo/observe/log.hpp"
 #include "recibo/storage/destinations.hpp"
 #include "recibo/storage/reads_outbox.hpp"
 
@@ -60,6 +61,8 @@ awaitable<http::response> pause_one(inside& in, call& of) {
   const auto done =
       co_await storage::pause_destination(in.with.pool, of.path[0], of.who.name, *text_of(of.body, "reason"), of.until);
   if (!done) co_return refuse(of, done.error());
+  log::warn("destination paused by hand",
+            {{"destination", of.path[0]}, {"actor", of.who.name}, {"reason", *text_of(of.body, "reason")}});
   co_return co_await show_destination(in, of);
 }
 
@@ -67,6 +70,7 @@ awaitable<http::response> resume_one(inside& in, call& of) {
   if (!of.settings->destinations.contains(of.path[0])) co_return not_found(of, "destination");
   const auto done = co_await storage::resume_destination(in.with.pool, of.path[0], of.until);
   if (!done) co_return refuse(of, done.error());
+  if (*done) log::info("destination resumed by hand", {{"destination", of.path[0]}, {"actor", of.who.name}});
   co_return co_await show_destination(in, of);
 }
 

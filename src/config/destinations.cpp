@@ -111,18 +111,17 @@ std::vector<network> read_allow(reading& r, const field& f, destination& out) {
   return networks;
 }
 
-// Names are resolved, and looked at again, when a notification is sent; an address can be judged now.
-void check_reach(reading& r, const field& f, const http_url& url, const std::vector<network>& allow) {
+// Names are resolved, and looked at again, when a notification is sent; an address can be judged now. `plain`: http.
+void check_reach(reading& r, const field& f, const http_url& url, const std::vector<network>& allow, bool plain) {
   const auto address = parse_ip(url.host == "localhost" ? "127.0.0.1" : url.host);
-  if (!address) return;
-  switch (classify(*address)) {
-    case reach::open: return;
-    case reach::never: r.error(f.at, "url: link-local, multicast and reserved addresses are never a destination"); return;
-    case reach::guarded:
-      if (std::none_of(allow.begin(), allow.end(), [&](const network& n) { return n.contains(*address); }))
-        r.error(f.at, "url: a private address; name its network under allow if it is meant");
-      return;
-  }
+  const bool allowed = address ? contains(allow, *address) : !allow.empty();
+  const auto how_far = address ? classify(*address) : reach::open;
+  if (how_far == reach::never)
+    r.error(f.at, "url: link-local, multicast and reserved addresses are never a destination");
+  else if (how_far == reach::guarded && !allowed)
+    r.error(f.at, "url: a private address; name its network under allow if it is meant");
+  else if (plain && !allowed)
+    r.error(f.at, "url: https only: whoever listens on the way would know what was paid; http is for an address within allow");
 }
 
 // Why a subject's template is none; empty when it is one. Source: NATS documentation, "Subject-Based Messaging".
@@ -202,7 +201,7 @@ destination read_destination(reading& r, const named& where, const std::set<std:
   read_events(r, s.get("events"), types, out);
   if (const field retry = s.get("retry")) read_retry(r, retry, out.retry);
   out.allow_networks = read_allow(r, s.get("allow"), out);
-  if (good) check_reach(r, url, out.parsed_url, out.allow_networks);
+  if (good) check_reach(r, url, out.parsed_url, out.allow_networks, !to_broker && !out.parsed_url.tls);
   if (const field timeout = s.get("timeout")) read_duration(r, timeout, out.timeout, "100ms", "60s");
   if (const field concurrency = s.get("concurrency")) read_int(r, concurrency, out.concurrency, 1, 256);
   if (const field after = s.get("pause_after")) read_duration(r, after, out.pause_after, "1s", "365d");

@@ -148,6 +148,11 @@ awaitable<result<std::vector<ip_endpoint>>> client::impl::places(const http_url&
   std::erase_if(all, [&](const ip_endpoint& one) { return !may_reach(one.address, rules.allow); });
   if (all.empty())
     co_return error(permanent::address_refused, url.host + " leads to " + to_string(first) + ", which may not be reached.");
+  // What is not encrypted goes to nobody but those who were named.
+  if (!url.tls) std::erase_if(all, [&](const ip_endpoint& one) { return !contains(rules.allow, one.address); });
+  if (all.empty())
+    co_return error(permanent::address_refused,
+                    url.host + " leads to " + to_string(first) + ", and plain http only to what was allowed by name.");
   co_return all;
 }
 

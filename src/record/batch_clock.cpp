@@ -27,7 +27,7 @@ bool has_moved(const operation_in_hand& o) {
 std::string reason_of(timer_kind kind, std::string_view state, sys_micros due_at) {
   switch (kind) {
     case timer_kind::limit: return "the limit of state '" + std::string(state) + "' ran out at " + to_rfc3339(due_at);
-    case timer_kind::deadline: return "the deadline passed at " + to_rfc3339(due_at);
+    case timer_kind::deadline: return "the deadline had passed by " + to_rfc3339(due_at);
   }
   return {};
 }

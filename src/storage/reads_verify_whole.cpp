@@ -135,7 +135,7 @@ const statement closed_failed =
                     "record as done', d.id, "
                     "d.disposition) AS what FROM recibo.deliveries d "
                     "WHERE d.operation IS NULL AND d.disposition IN ('unmapped', 'unprocessable') "
-                    "AND d.received_at > (SELECT m.applied_at FROM recibo.schema_migrations m WHERE m.name LIKE '%replays%') "
+                    "AND d.received_at > (SELECT m.applied_at FROM recibo.schema_migrations m WHERE m.version = 19) "
                     "AND NOT EXISTS (SELECT FROM recibo.failed_callbacks f WHERE f.delivery = d.id) "
                     "AND NOT EXISTS (SELECT FROM recibo.replays y WHERE y.delivery = d.id AND (y.closes OR y.action "
                     "IN ('replayed', 'resent'))) "

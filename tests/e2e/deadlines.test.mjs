@@ -112,7 +112,7 @@ test('a deadline raises overdue too, whatever the limit of the state is', async 
   assert.equal((await recibo.get(id)).overdue, false);
   await inState(id, 'unknown');
   const told = (await recibo.timeline(id)).find((e) => e.kind === 'transition');
-  assert.match(told.reason, /^the deadline passed at 20\d\d-/);
+  assert.match(told.reason, /^the deadline had passed by 20\d\d-/);
   const after = await recibo.get(id);
   assert.deepEqual([after.overdue, after.state], [true, 'unknown'], 'passed is passed');
   assert.ok((await recibo.list('/v1/operations?overdue=true')).some((o) => o.request_id === id));
@@ -127,7 +127,7 @@ test('where no transition answers to it, the operation is overdue, and its owner
     return found.length > 0 ? found : null;
   });
   assert.deepEqual([review.kind, review.owner, review.last_safe_state, review.deliveries], ['overdue', 'checkout', 'accepted', []]);
-  assert.match(review.detail, /^the deadline passed at .*, and no transition answers to 'overdue' there$/);
+  assert.match(review.detail, /^the deadline had passed by .*, and no transition answers to 'overdue' there$/);
   const now = await recibo.get(id);
   assert.deepEqual([now.state, now.overdue, now.review_open, now.version], ['accepted', true, true, 0]);
   const full = (await recibo.api('GET', `/v1/reviews/${review.review_id}`)).json;

@@ -411,6 +411,18 @@ test('what a replay did cannot be changed unnoticed, nor by the service at all',
   assert.deepEqual(may, { u: false, d: false });
 });
 
+test('R26: the whole of it verifies when callbacks wait that were not understood, and when they were replayed', async () => {
+  const { word, failed } = await unmapped(await accepted());
+  const whole = async () => {
+    const told = await recibo.run(['audit', 'verify']);
+    assert.equal(told.code, 0, told.stdout + told.stderr);
+  };
+  await whole();
+  await map(word, 'complete');
+  await replay(failed.failed_callback_id);
+  await whole();
+});
+
 test('the second replica ends well', async () => {
   const ended = await replicas[1].stop();
   assert.deepEqual([ended.code, ended.signal], [0, null], replicas[1].tail());

@@ -47,7 +47,7 @@ struct outbound_rules {
   std::size_t head_limit = 16 << 10, body_limit = 64 << 10;
   // A longer body, or one that breaks off, is cut and the answer stands; else it is an error. For who wants the status only.
   bool cut_body = false;
-  // http:// too.
+  // http:// too, to an address within `allow`.
   bool plain_http = false;
   // Networks that may be reached although they are private; see may_reach.
   std::vector<network> allow;

@@ -152,7 +152,12 @@ TEST_F(ClientTest, AddressesAreJudged) {
        {"127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "ledger.test", "10.0.0.1", "[64:ff9b::7f00:1]", "0.0.0.0"}) {
     const auto got = send(to(server, "/", host), strict);
     EXPECT_EQ(got.error().code, permanent::address_refused) << host;
+    EXPECT_THAT(got.error().detail, HasSubstr("which may not be reached")) << host;
   }
+  // http to a public address, for who may reach any and for who allowed others.
+  resolver_->answers["public.test"] = {{"192.88.98.1"}, {"192.88.98.1"}};
+  for (const auto& rules : {strict, rules_})
+    EXPECT_THAT(send(to(server, "/", "public.test"), rules).error().detail, HasSubstr("plain http"));
   auto all = rules_;
   all.allow = {*parse_network("0.0.0.0/0"), *parse_network("::/0")};
   for (const auto host : {"169.254.169.254", "[fe80::1]", "0.0.0.0", "[::]", "224.0.0.1", "[::ffff:169.254.169.254]"})
