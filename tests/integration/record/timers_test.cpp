@@ -204,7 +204,7 @@ TEST_F(Timers, NothingFiresWhileNobodyIsReady) {
   timed_work work(db);
   ASSERT_TRUE(work.one(work.registration("r-1")));
   run_out();
-  for (const auto* alive : {"NULL", "now() - interval '11 seconds'"}) {
+  for (const auto* alive : {"NULL", "now() - interval '11 seconds'", "now() + interval '11 seconds'"}) {
     db.sql(std::string("UPDATE recibo.intake SET alive_at = ") + alive);
     EXPECT_EQ(work.one(work.due("r-1"))->detail, "");
   }
