@@ -220,11 +220,12 @@ void batch::plan_timers() {
     }
     if (moved) {
       const auto* const limit = config::limit_of(*o.table, o.row.state, o.row.provider, *o.settings);
-      // Where only the table was changed, the state has lasted for a while already.
+      // Where only the table was changed, the state has lasted for a while already, and so may outages have.
       const bool entered = o.row.state_at == at_;
       if (limit) {
         writes_.set_timers.add(o.row.id, timer_kind::limit, entered ? std::nullopt : std::optional(o.row.state_at + limit->after),
-                               entered ? std::optional(limit->after) : std::nullopt, limit->event, o.row.version);
+                               entered ? std::optional(limit->after) : std::nullopt, limit->event, o.row.version,
+                               entered ? std::nullopt : std::optional(o.row.state_at));
       } else if (!o.created) {
         writes_.ended_timers.add(o.row.id, timer_kind::limit);
       }

@@ -36,14 +36,16 @@ const statement find_downtimes{
     "OR t.ended_at > t.began_at + interval '1 minute' ORDER BY 1",
     {oid::uuid_array}};
 
+// Where no time is given it is set now: least() leaves out what is NULL.
 const statement insert_timers{
     "set_timers",
     "INSERT INTO recibo.timers AS t (operation, kind, due_at, set_at, event, version) "
-    "SELECT u.operation, u.kind, coalesce(u.at, now() + u.after_s * interval '1 second'), now(), u.event, u.version "
-    "FROM unnest($1, $2, $3, $4, $5, $6) AS u(operation, kind, at, after_s, event, version) "
+    "SELECT u.operation, u.kind, coalesce(u.at, now() + u.after_s * interval '1 second'), least(u.set_at, now()), "
+    "u.event, u.version FROM unnest($1, $2, $3, $4, $5, $6, $7) AS u(operation, kind, at, after_s, event, version, set_at) "
     "ON CONFLICT (operation, kind) DO UPDATE SET due_at = excluded.due_at, set_at = excluded.set_at, event = excluded.event, "
     "version = excluded.version, fired_at = NULL",
-    {oid::uuid_array, oid::text_array, oid::timestamptz_array, oid::int8_array, oid::text_array, oid::int4_array}};
+    {oid::uuid_array, oid::text_array, oid::timestamptz_array, oid::int8_array, oid::text_array, oid::int4_array,
+     oid::timestamptz_array}};
 
 const statement end_timers{
     "end_timers",
@@ -196,13 +198,15 @@ std::vector<downtime_row> read_downtimes(const rows& from) {
 
 set_timers::set_timers() : rows(insert_timers) {}
 void set_timers::add(const operation_id& id, transition::timer_kind kind, std::optional<sys_micros> at,
-                     std::optional<std::chrono::seconds> after, std::string_view event, std::int32_t version) {
+                     std::optional<std::chrono::seconds> after, std::string_view event, std::int32_t version,
+                     std::optional<sys_micros> since) {
   rows.next().add(id.binary());
   rows.next().add(to_string(kind));
   rows.next().add_time(at);
   rows.next().add_int8(after ? std::optional<std::int64_t>(after->count()) : std::nullopt);
   rows.next().add(event);
   rows.next().add_int4(version);
+  rows.next().add_time(since);
 }
 
 ended_timers::ended_timers() : rows(end_timers) {}

@@ -40,12 +40,14 @@ struct downtime_row {
 void append_find_downtimes(checked_pipeline& to, const std::vector<operation_id>& operations);
 std::vector<downtime_row> read_downtimes(const postgres::rows& from);
 
-// Sets timers, in place of those of the same kind: `after` from the transaction's time on, or due at `at`.
+// Sets timers, in place of those of the same kind: `after` from the transaction's time on, or due at `at`. `since`: what it
+// counts from, where that is not now, so that outages since then put it off.
 struct set_timers {
   bulk rows;
   set_timers();
   void add(const operation_id& id, transition::timer_kind kind, std::optional<sys_micros> at,
-           std::optional<std::chrono::seconds> after, std::string_view event, std::int32_t version);
+           std::optional<std::chrono::seconds> after, std::string_view event, std::int32_t version,
+           std::optional<sys_micros> since = std::nullopt);
 };
 // There need be none.
 struct ended_timers {

@@ -11,8 +11,10 @@
 namespace recibo::test {
 namespace {
 
-std::shared_ptr<const config::settings> timed_settings() {
-  static const auto read = config::load_text("timed", R"(
+// With this limit of the state `processing`; another one makes another version of the workflow.
+std::shared_ptr<const config::settings> timed_settings(const std::string& stuck_after = "1h") {
+  const auto read = config::load_text("timed",
+                                      R"(
 providers:
   p1:
     verify: {scheme: github, secrets: [a-secret-of-a-provider]}
@@ -31,7 +33,8 @@ workflows:
     initial: accepted
     states:
       accepted: {limit: {after: 30m, event: overdue}, owner: ops}
-      processing: {limit: {after: 1h, event: stuck}, owner: ops}
+      processing: {limit: {after: )" + stuck_after +
+                                          R"(, event: stuck}, owner: ops}
       unknown: {limit: none, owner: ops}
       completed: {terminal: true, done: true}
       failed: {terminal: true}
@@ -47,7 +50,7 @@ workflows:
 destinations:
   ledger: {url: 'https://ledger.example/hooks', secret: 'ledger-secret-ledger-secret-12', events: ['operation.*']}
 )",
-                                             ".");
+                                      ".");
   if (!read.settings) throw std::runtime_error(config::to_string(read.problems.front()));
   return read.settings;
 }
@@ -356,6 +359,23 @@ TEST_F(Timers, APassCountsOutagesSinceTheStateWasEntered) {
   db.sql("UPDATE recibo.operations SET state_at = now() - interval '31 minutes'");
   db.sql("INSERT INTO recibo.downtimes VALUES (now() - interval '10 minutes', now() - interval '1 minute')");
   EXPECT_EQ(repair(work).timers, 1);
+  EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_put_off);
+  EXPECT_EQ(minutes_left(), "13") << "nine of the outage, and five until the provider sends again";
+}
+
+TEST_F(Timers, AnotherVersionOfTheWorkflowForgetsNoOutage) {
+  timed_work work(db);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  db.sql("UPDATE recibo.operations SET state_at = now() - interval '31 minutes'");
+  db.sql("INSERT INTO recibo.downtimes VALUES (now() - interval '10 minutes', now() - interval '1 minute')");
+  record::workflow_change change;
+  change.settings = timed_settings("2h");
+  change.request_id = "r-1";
+  change.to = change.settings->workflows.at("fixture");
+  change.actor = "ops";
+  change.reason = "another limit elsewhere";
+  ASSERT_TRUE(work.one(std::move(change)));
+  EXPECT_EQ(timers(), "limit:overdue");
   EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_put_off);
   EXPECT_EQ(minutes_left(), "13") << "nine of the outage, and five until the provider sends again";
 }
