@@ -152,10 +152,9 @@ const statement open_lane{
 const statement close_lane{
     "close_look_up_breaker",
     "WITH closed AS (UPDATE recibo.look_up_lanes SET breaker = 'closed', retry_at = NULL, openings = 0 "
-    "WHERE provider = $1 AND breaker <> 'closed' RETURNING provider), "
-    "back AS (UPDATE recibo.provider_downtimes d SET ended_at = least(now(), d.known_until) FROM closed c "
-    "WHERE d.provider = c.provider AND d.cause = 'look_ups' AND d.ended_at IS NULL RETURNING d.provider, d.began_at), "
-    "missed AS (SELECT b.provider, b.began_at FROM back b WHERE b.began_at < now() - interval '5 minutes'), " +
+    "WHERE provider = $1 AND breaker <> 'closed' RETURNING provider), " +
+        end_downtimes("closed", "look_ups") +
+        ", missed AS (SELECT b.provider, b.began_at FROM ended_downtimes b WHERE b.began_at < now() - interval '5 minutes'), " +
         ask_about_missed("missed", "$2", "$3") + "SELECT count(*) FROM closed",
     {oid::text, oid::boolean, oid::boolean}};
 

@@ -53,6 +53,8 @@ const statement end_unlisted{
 
 const statement sweep_old_look_ups{
     "sweep_look_ups", "SELECT recibo.sweep_look_ups(make_interval(secs => $1::double precision), 5000)", {oid::int8}};
+const statement sweep_old_downtimes{
+    "sweep_downtimes", "SELECT recibo.sweep_downtimes(make_interval(secs => $1::double precision), 5000)", {oid::int8}};
 
 // One after the other by the index, however many are asked: the first is the oldest, as IDs are made when they are asked for.
 const statement select_oldest{
@@ -105,10 +107,11 @@ awaitable<result<std::vector<std::pair<std::string, std::int64_t>>>> end_unaskab
 }
 
 awaitable<result<std::int64_t>> sweep_look_ups(postgres::pool& pool, std::chrono::seconds keep, deadline until) {
-  parameters with;
+  parameters with, too;
   with.int8(keep.count());
+  too.int8(keep.count());
   pipeline work;
-  work.add(sweep_old_look_ups, std::move(with));
+  work.add(sweep_old_look_ups, std::move(with)).add(sweep_old_downtimes, std::move(too));
   const auto done = co_await run_look_up_upkeep(pool, std::move(work), until);
   if (!done) co_return done.error();
   co_return std::int64_t{done->answers.front().int4(0, 0)};

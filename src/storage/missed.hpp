@@ -25,6 +25,20 @@ inline constexpr const char* event_list_anew =
     "attempts = CASE WHEN e.lease_until IS NULL THEN 0 ELSE 1 END, rounds = 0, next_attempt_at = NULL, reason = NULL, "
     "lease_until = NULL, leased_by = NULL";
 
+// Three CTEs; the last, `ended_downtimes`, has provider and began_at of the outages that ended here, each once, whoever else
+// looks at the same time. `of`: a relation with the providers that are back. One of less than a minute leaves no row: nothing
+// reads it, and a breaker that flaps would write thousands a day. Neither does one that began later than now, while the clock was
+// wrong.
+inline std::string end_downtimes(const std::string& of, const std::string& cause) {
+  const std::string open = " WHERE d.provider = o.provider AND d.cause = '" + cause + "' AND d.ended_at IS NULL AND d.began_at ";
+  return "ended AS (UPDATE recibo.provider_downtimes d SET ended_at = least(now(), d.known_until) FROM " + of + " o" + open +
+         "< now() - interval '1 minute' RETURNING d.provider, d.began_at), "
+         "too_short AS (DELETE FROM recibo.provider_downtimes d USING " +
+         of + " o" + open +
+         ">= now() - interval '1 minute' RETURNING d.provider, d.began_at), "
+         "ended_downtimes AS (SELECT provider, began_at FROM ended UNION ALL SELECT provider, began_at FROM too_short)";
+}
+
 // Two CTEs, with a comma behind each. `of`: a relation with provider and began_at. `look_ups`, `event_list`: conditions, of `m`,
 // for whether a provider can be asked and lists its events. An event is listed by when it happened, which may be a while before
 // it is sent.

@@ -23,15 +23,18 @@ const statement find_timers{
         std::to_string(intake_alive_for.count()) + " seconds'), now() FROM recibo.timers t WHERE t.operation = ANY($1)",
     {oid::uuid_array}};
 
-// A provider that was out for seconds is no outage. One of ours that ends later than now was noted while the clock was wrong.
+// A provider that was out for seconds is no outage. One that ends, or begins, later than now was noted while the clock was wrong.
+// Read by provider and by when it ended, so that it costs what there has been since the timer was set.
 const statement find_downtimes{
     "find_downtimes",
     "WITH since AS MATERIALIZED (SELECT min(t.set_at) AS at FROM recibo.timers t WHERE t.operation = ANY($1)), "
-    "theirs AS (SELECT p.began_at, coalesce(p.ended_at, least(now(), p.known_until)) AS ended_at, p.provider, "
-    "p.ended_at IS NULL AND p.known_until > now() AS goes_on FROM recibo.provider_downtimes p, since "
-    "WHERE coalesce(p.ended_at, p.known_until) > since.at "
-    "AND p.provider IN (SELECT o.provider FROM recibo.operations o WHERE o.id = ANY($1))) "
-    "SELECT d.began_at, d.ended_at, '', false FROM recibo.downtimes d, since WHERE d.ended_at > since.at AND d.ended_at <= now() "
+    "theirs AS (SELECT x.* FROM (SELECT DISTINCT o.provider FROM recibo.operations o WHERE o.id = ANY($1)) o "
+    "CROSS JOIN LATERAL (SELECT p.began_at, coalesce(p.ended_at, least(now(), p.known_until)) AS ended_at, p.provider, "
+    "p.ended_at IS NULL AND p.known_until > now() AS goes_on FROM recibo.provider_downtimes p WHERE p.provider = o.provider "
+    "AND coalesce(p.ended_at, p.known_until) > (SELECT since.at FROM since) AND p.began_at <= now() "
+    "AND (p.ended_at IS NULL OR p.ended_at <= now()) OFFSET 0) x) "
+    "SELECT d.began_at, d.ended_at, '', false FROM recibo.downtimes d WHERE d.ended_at > (SELECT since.at FROM since) "
+    "AND d.ended_at <= now() "
     "UNION ALL SELECT t.began_at, t.ended_at, t.provider, t.goes_on FROM theirs t WHERE t.goes_on "
     "OR t.ended_at > t.began_at + interval '1 minute' ORDER BY 1",
     {oid::uuid_array}};

@@ -148,7 +148,8 @@ boost::asio::awaitable<result<void>> hold_look_ups(postgres::pool& pool, std::st
 boost::asio::awaitable<result<std::vector<std::pair<std::string, std::int64_t>>>> end_unaskable_look_ups(
     postgres::pool& pool, std::vector<std::string> askable, std::vector<std::string> listed_by, std::chrono::seconds grace,
     postgres::deadline until);
-// Deletes attempts and look-ups without effect older than this (at least a day), five thousand of each at most; how many.
+// Deletes attempts and look-ups without effect older than this (at least a day), five thousand of each at most; how many. So does
+// it outages, ours and the provider's, that no timer was set before.
 boost::asio::awaitable<result<std::int64_t>> sweep_look_ups(postgres::pool& pool, std::chrono::seconds keep,
                                                             postgres::deadline until);
 

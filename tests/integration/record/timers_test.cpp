@@ -266,6 +266,20 @@ TEST_F(Timers, AnOutageOfAProviderStopsItsOwnLimitsAlone) {
   EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_fired) << "seconds are no outage";
 }
 
+TEST_F(Timers, AnOutageOfAProviderThatWasNotedWhileTheClockWasWrongPutsOffNothing) {
+  timed_work work(db);
+  for (const auto* row : {"now() - interval '10 minutes', now() + interval '1 day', now() + interval '6 hours'",
+                          "now() + interval '6 hours', now() + interval '1 day', NULL"}) {
+    const auto id = std::string("r-") + row;
+    ASSERT_TRUE(work.one(work.registration(id)));
+    run_out();
+    db.sql("UPDATE recibo.timers SET set_at = now() - interval '30 minutes'");
+    db.sql("INSERT INTO recibo.provider_downtimes (provider, cause, began_at, known_until, ended_at) VALUES ('p1', 'silence', " +
+           std::string(row) + ")");
+    EXPECT_EQ(work.one(work.due(id))->detail, record::timer_fired) << row;
+  }
+}
+
 TEST_F(Timers, PutOffAndMovedInOneBatchIsMoved) {
   timed_work work(db);
   ASSERT_TRUE(work.one(work.registration("r-1")));

@@ -57,5 +57,47 @@ TEST(LookUpClaims, TakeWhatSomebodyWaitsForFirstThenByAgeAsManyAsMayBeAsked) {
   EXPECT_EQ(taken, (std::vector<std::string>{"r6", "r8", "r10", "r12", "r14", "r16", "r1", "r3", "r18", "r20"}));
 }
 
+class OldDowntimes : public ::testing::Test {
+ protected:
+  void sweep() {
+    asio::io_context context;
+    const auto all = [&]() -> asio::awaitable<void> {
+      postgres::pool pool(context.get_executor(), db.service_url(), 1);
+      const auto done = co_await sweep_look_ups(pool, 24h, soon());
+      EXPECT_TRUE(done.has_value());
+    };
+    test::run_coro(context, all);
+  }
+  // How many days ago those ended that are left: ours, then theirs.
+  std::string left(const std::string& table) {
+    return db.sql(
+        "SELECT coalesce(string_agg(coalesce(round(extract(epoch FROM now() - ended_at) / 86400)::text, 'on'), ' ' "
+        "ORDER BY began_at), '') FROM recibo." +
+        table);
+  }
+  test::database db;
+};
+
+TEST_F(OldDowntimes, GoOnceNoTimerWasSetBeforeThem) {
+  db.sql(
+      "INSERT INTO recibo.downtimes SELECT now() - n * interval '1 day' - interval '1 hour', now() - n * interval '1 day' "
+      "FROM generate_series(1, 30) n WHERE n IN (1, 8, 12, 30)");
+  db.sql(
+      "INSERT INTO recibo.provider_downtimes (provider, cause, began_at, known_until, ended_at) SELECT 'p1', 'look_ups', "
+      "now() - n * interval '1 day' - interval '1 hour', now(), CASE WHEN n < 30 THEN now() - n * interval '1 day' END "
+      "FROM generate_series(1, 30) n WHERE n IN (1, 8, 12, 30)");
+  db.sql(
+      "INSERT INTO recibo.timers (operation, kind, due_at, set_at, event, version) SELECT "
+      "(lpad(to_hex((extract(epoch FROM now() - interval '10 days') * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid, "
+      "'deadline', now(), now(), 'overdue', 1");
+  sweep();
+  EXPECT_EQ(left("downtimes"), "8 1") << "an operation of ten days ago has a timer";
+  EXPECT_EQ(left("provider_downtimes"), "on 8 1") << "one that goes on stays, however long it has";
+  db.sql("DELETE FROM recibo.timers");
+  sweep();
+  EXPECT_EQ(left("downtimes"), "");
+  EXPECT_EQ(left("provider_downtimes"), "on");
+}
+
 }  // namespace
 }  // namespace recibo::storage
