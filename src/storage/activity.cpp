@@ -19,7 +19,8 @@ using postgres::statement;
 // silent once it was quiet for its alert, or said less than is expected in its window; after nobody was there to hear it, not
 // before its next attempt should have come, or a whole window was heard. Only being heard, and often enough, ends it. Rows that
 // say nothing new are left alone for two seconds. now() is the mark by which the statement that changed it knows its own work. $6
-// the expected rate's window in seconds. Nobody has been heard later than now: a clock that was put right takes that back.
+// the expected rate's window in seconds. Nothing has been later than now: a clock that was put right takes that back, so that
+// nobody is deaf or stays silent by it.
 const statement watch{
     "watch_providers",
     "INSERT INTO recibo.provider_activity AS p (provider, heard_at, since, watched_at, resumed_at, alert_s, rate_within_s, "
@@ -27,15 +28,17 @@ const statement watch{
     "SELECT w.provider, now() - w.ago_ms * interval '1 millisecond', now(), now(), now(), w.alert_s, w.within_s, now() "
     "FROM unnest($1, $2, $3, $4, $6) AS w(provider, alert_s, gap_s, ago_ms, within_s) ORDER BY w.provider "
     "ON CONFLICT (provider) DO UPDATE SET heard_at = CASE WHEN greatest(p.heard_at, excluded.heard_at) > now() THEN now() ELSE "
-    "greatest(p.heard_at, excluded.heard_at) END, watched_at = now(), "
-    "resumed_at = CASE WHEN p.watched_at < now() - $5 * interval '1 second' THEN now() ELSE p.resumed_at END, "
+    "greatest(p.heard_at, excluded.heard_at) END, watched_at = now(), since = least(p.since, now()), "
+    "silent_at = CASE WHEN p.silent_at > now() THEN now() ELSE p.silent_at END, "
+    "resumed_at = CASE WHEN p.watched_at < now() - $5 * interval '1 second' THEN now() ELSE least(p.resumed_at, now()) END, "
     // Nobody watched it, and callbacks could be taken for longer than that: it had been taken out of the configuration.
     "put_back_at = CASE WHEN now() - p.watched_at - (SELECT coalesce(sum(least(d.ended_at, now()) - greatest(d.began_at, "
     "p.watched_at)), interval '0') FROM (SELECT x.began_at, x.ended_at FROM recibo.downtimes x WHERE x.ended_at > p.watched_at "
     "UNION ALL SELECT i.alive_at, now() FROM recibo.intake i WHERE i.alive_at < now()) d WHERE d.began_at < now() "
-    "AND d.ended_at > p.watched_at) > $5 * interval '1 second' THEN now() ELSE p.put_back_at END, "
+    "AND d.ended_at > p.watched_at) > $5 * interval '1 second' OR p.put_back_at > now() THEN now() ELSE p.put_back_at "
+    "END, "
     "alert_s = excluded.alert_s, rate_within_s = excluded.rate_within_s, rate_since = CASE WHEN p.rate_within_s IS DISTINCT FROM "
-    "excluded.rate_within_s THEN now() ELSE p.rate_since END "
+    "excluded.rate_within_s OR p.rate_since > now() THEN now() ELSE p.rate_since END "
     "WHERE excluded.heard_at IS NOT NULL OR p.watched_at < now() - interval '2 seconds' "
     "OR p.watched_at > now() + interval '2 seconds' OR p.alert_s IS DISTINCT FROM excluded.alert_s "
     "OR p.rate_within_s IS DISTINCT FROM excluded.rate_within_s",
@@ -61,18 +64,23 @@ const statement sweep_counts{
 // within.
 const statement judge_silence{
     "judge_silence",
-    "WITH known AS MATERIALIZED (SELECT p.*, w.gap_s, w.at_least, w.within_s, coalesce((SELECT sum(c.callbacks) FROM "
+    "WITH known AS MATERIALIZED (SELECT p.*, w.gap_s, w.at_least, w.within_s, d.began_at AS out_since, coalesce((SELECT "
+    "sum(c.callbacks) FROM "
     "recibo.provider_counts c WHERE w.at_least IS NOT NULL AND c.provider = p.provider "
-    "AND c.at > now() - (w.within_s + greatest(w.within_s, 60) / 60.0) * interval '1 second'), 0) AS callbacks "
+    "AND c.at > now() - (w.within_s + greatest(w.within_s, 60) / 60.0) * interval '1 second' AND c.at <= now()), 0) AS callbacks "
     "FROM recibo.provider_activity p JOIN unnest($1, $2, $3, $4) AS w(provider, gap_s, at_least, within_s) "
-    "ON w.provider = p.provider), "
+    "ON w.provider = p.provider LEFT JOIN recibo.provider_downtimes d ON d.provider = p.provider AND d.cause = 'silence' "
+    "AND d.ended_at IS NULL), "
     "judged AS (SELECT k.*, k.alert_s IS NOT NULL OR k.at_least IS NOT NULL AS watched, "
     "coalesce(greatest(coalesce(k.heard_at, k.since), k.put_back_at) < now() - k.alert_s * interval '1 second' "
     "AND k.resumed_at < now() - least(k.alert_s, k.gap_s) * interval '1 second', false) AS quiet, "
     "coalesce(k.callbacks < k.at_least AND greatest(k.since, k.rate_since, k.resumed_at) < now() - k.within_s * interval '1 "
     "second', false) AS below, "
     "k.alert_s IS NULL OR coalesce(k.heard_at > k.silent_at OR k.heard_at >= now() - k.alert_s * interval '1 second', false) AS "
-    "heard, k.at_least IS NULL OR k.callbacks >= k.at_least AS enough FROM known k), "
+    "heard, k.at_least IS NULL OR k.callbacks >= k.at_least AS enough, "
+    "greatest(coalesce(k.heard_at, k.since), k.put_back_at) AS last_at, "
+    "k.alert_s IS NULL OR coalesce(k.heard_at > k.out_since OR k.heard_at >= now() - k.alert_s * interval '1 second', false) AS "
+    "is_back FROM known k), "
     "due AS MATERIALIZED (SELECT j.provider, j.watched, j.silent_at AS was, j.silent_reason AS was_reason, "
     "extract(epoch FROM now() - coalesce(j.heard_at, j.since))::bigint AS quiet_s, "
     "CASE WHEN j.silent_at IS NULL THEN CASE WHEN j.quiet OR j.below THEN now() END "
@@ -84,24 +92,24 @@ const statement judge_silence{
     "spoke_at = CASE WHEN due.will_be IS NULL AND due.watched THEN now() ELSE p.spoke_at END "
     "FROM due WHERE p.provider = due.provider AND due.was IS DISTINCT FROM due.will_be AND p.silent_at IS NOT DISTINCT FROM "
     "due.was RETURNING p.provider, p.key, p.told, p.heard_at, due.watched, "
-    "greatest(coalesce(p.heard_at, p.since), p.put_back_at) AS last_at, coalesce(p.rate_within_s, p.alert_s, 0) AS span_s, "
+    "coalesce(p.rate_within_s, p.alert_s, 0) AS span_s, "
     "due.quiet_s, coalesce(due.was, now()) AS since, "
     "due.will_be IS NOT NULL AS silent, CASE WHEN due.will_be IS NULL THEN coalesce(due.was_reason, 'quiet') ELSE due.why END AS "
     "reason, CASE WHEN due.will_be IS NULL THEN 'provider.resumed' ELSE 'provider.silent' END AS type), "
     "noted AS (INSERT INTO recibo.provider_events (key, sequence, provider, type, reason, at, silent_since, heard_at) "
     "SELECT c.key, c.told, c.provider, c.type, c.reason, now(), c.since, c.heard_at FROM changed c WHERE c.watched), "
-    // For a day at most: a silence that lasts longer is a person's, and limits run again. Who never called is not known to be
-    // out.
-    "down AS (INSERT INTO recibo.provider_downtimes (provider, cause, began_at, known_until) SELECT c.provider, 'silence', "
-    "c.last_at, now() + interval '1 day' FROM changed c WHERE c.silent AND c.watched AND c.reason = 'quiet' AND c.heard_at IS "
-    "NOT NULL "
-    "AND c.last_at < now() "
-    "ON CONFLICT (provider, cause) WHERE ended_at IS NULL DO NOTHING), "
-    "back AS (UPDATE recibo.provider_downtimes d SET ended_at = least(now(), d.known_until) FROM changed c WHERE NOT c.silent "
-    "AND d.provider = c.provider AND d.cause = 'silence' AND d.ended_at IS NULL RETURNING d.provider, d.began_at), "
-    "missed AS (SELECT c.provider, coalesce(b.began_at, c.since - c.span_s * interval '1 second') AS began_at, a.look_ups, "
-    "a.event_list FROM changed c JOIN unnest($7, $8, $9) AS a(provider, look_ups, event_list) ON a.provider = c.provider "
-    "LEFT JOIN back b ON b.provider = c.provider WHERE c.watched AND NOT c.silent), " +
+    // Whether it is out is a matter of what was heard of it alone, whatever was told and whatever rate is expected. For a day at
+    // most: a silence that lasts longer is a person's, and limits run again. Who never called is not known to be out.
+    "down AS (INSERT INTO recibo.provider_downtimes (provider, cause, began_at, known_until) SELECT j.provider, 'silence', "
+    "j.last_at, now() + interval '1 day' FROM judged j WHERE j.quiet AND j.out_since IS NULL AND j.heard_at IS NOT NULL "
+    "AND j.last_at < now() ORDER BY j.provider ON CONFLICT (provider, cause) WHERE ended_at IS NULL DO NOTHING), "
+    "spoke AS MATERIALIZED (SELECT j.provider FROM judged j WHERE j.out_since IS NOT NULL AND j.is_back), " +
+        end_downtimes("spoke", "silence") +
+        ", missed AS (SELECT m.provider, min(m.began_at) AS began_at, m.look_ups, m.event_list FROM (SELECT x.provider, "
+        "x.began_at, a.look_ups, a.event_list FROM (SELECT e.provider, least(e.began_at, now()) AS began_at FROM ended_downtimes "
+        "e UNION ALL SELECT c.provider, c.since - c.span_s * interval '1 second' FROM changed c WHERE c.watched AND NOT "
+        "c.silent) x JOIN unnest($7, $8, $9) AS a(provider, look_ups, event_list) ON a.provider = x.provider) m "
+        "GROUP BY m.provider, m.look_ups, m.event_list), " +
         ask_about_missed("missed", "m.look_ups", "m.event_list") +
         ", out AS (INSERT INTO recibo.notifications (id, operation, sequence, destination, type, created_at) SELECT " + uuid_now +
         ", c.key, c.told, l.destination, c.type, now() "

@@ -52,7 +52,7 @@ class Silence : public ::testing::Test {
     const std::string minus = " - interval '" + by + "'";
     db.sql("UPDATE recibo.provider_activity SET heard_at = heard_at" + minus + ", since = since" + minus +
            ", resumed_at = resumed_at" + minus + ", rate_since = rate_since" + minus + ", silent_at = silent_at" + minus +
-           ", spoke_at = spoke_at" + minus);
+           ", spoke_at = spoke_at" + minus + ", put_back_at = put_back_at" + minus);
     db.sql("UPDATE recibo.provider_counts SET at = at" + minus);
   }
   void nobody_watched() {
@@ -64,6 +64,13 @@ class Silence : public ::testing::Test {
         "SELECT coalesce(string_agg(n.destination || ':' || n.type || ':' || n.sequence, ' ' ORDER BY n.sequence, "
         "n.destination), '') FROM recibo.notifications n JOIN recibo.provider_events e ON e.key = n.operation AND "
         "e.sequence = n.sequence AND e.type = n.type");
+  }
+  // For how many minutes it was known to be out, and whether it still is: "acme 31 on".
+  std::string out() {
+    return db.sql(
+        "SELECT coalesce(string_agg(provider || ' ' || round(extract(epoch FROM coalesce(ended_at, now()) - began_at) / "
+        "60) || CASE WHEN ended_at IS NULL THEN ' on' ELSE '' END, ', ' ORDER BY began_at), '') FROM "
+        "recibo.provider_downtimes");
   }
   test::database db;
 };
@@ -116,13 +123,9 @@ TEST_F(Silence, WhoIsPutBackIntoTheConfigurationIsWaitedForAsLongAsEver) {
   nobody_watched();
   db.sql("UPDATE recibo.intake SET alive_at = now()");
   EXPECT_EQ(round(0, false, true), "");
-  const auto since_then = [&](const std::string& by) {
-    later(by);
-    db.sql("UPDATE recibo.provider_activity SET put_back_at = put_back_at - interval '" + by + "'");
-  };
-  since_then("20 minutes");
+  later("20 minutes");
   EXPECT_EQ(round(0, false, true), "") << "longer than the resend gap, shorter than its alert";
-  since_then("11 minutes");
+  later("11 minutes");
   EXPECT_EQ(round(0, false, true), "acme silent quiet");
 }
 
@@ -153,12 +156,6 @@ TEST_F(Silence, WhoWasDownMeanwhileIsStillAnOutageOfOurs) {
 }
 
 TEST_F(Silence, WhileItLastsTheProviderIsKnownToBeOutAndThenItIsAskedWhatItCouldNotSay) {
-  const auto out = [&] {
-    return db.sql(
-        "SELECT coalesce(string_agg(provider || ' ' || round(extract(epoch FROM coalesce(ended_at, now()) - began_at) / "
-        "60) || CASE WHEN ended_at IS NULL THEN ' on' ELSE '' END, ', ' ORDER BY id), '') FROM "
-        "recibo.provider_downtimes");
-  };
   round(1, false, true);
   later("31 minutes");
   EXPECT_EQ(round(0, false, true), "acme silent quiet");
@@ -175,6 +172,63 @@ TEST_F(Silence, WhileItLastsTheProviderIsKnownToBeOutAndThenItIsAskedWhatItCould
                    "recibo.event_lists"),
             "acme outage 91")
       << "from an hour before it was last heard";
+}
+
+TEST_F(Silence, WhoSaysTooLittleBeforeNothingIsOutOnceItSaysNothing) {
+  round(3, true, true);
+  later("40 minutes");
+  EXPECT_EQ(round(3, true, true), "");
+  later("25 minutes");
+  EXPECT_EQ(round(0, true, true), "acme silent below_rate");
+  EXPECT_EQ(out(), "") << "it was heard 25 minutes ago";
+  later("6 minutes");
+  EXPECT_EQ(round(0, true, true), "") << "that it is silent was told";
+  EXPECT_EQ(out(), "acme 31 on");
+  EXPECT_EQ(round(0, true, true), "");
+  EXPECT_EQ(out(), "acme 31 on");
+  EXPECT_EQ(round(1, true, true), "") << "less than is expected";
+  EXPECT_EQ(out(), "acme 31") << "but it is back";
+  EXPECT_EQ(db.sql("SELECT (SELECT count(*) FROM recibo.catch_ups) || ' ' || (SELECT count(*) FROM recibo.event_lists)"), "1 1");
+}
+
+TEST_F(Silence, WhoSaysTooLittleAfterNothingIsBackWithTheFirstWord) {
+  round(3, true, true);
+  later("31 minutes");
+  EXPECT_EQ(round(0, true, true), "acme silent quiet");
+  EXPECT_EQ(out(), "acme 31 on");
+  EXPECT_EQ(round(1, true, true), "");
+  EXPECT_EQ(out(), "acme 31");
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.catch_ups"), "1");
+}
+
+TEST_F(Silence, AMomentLeavesNoRowAndIsAskedAboutAllTheSame) {
+  round(1, false, true);
+  later("31 minutes");
+  round(0, false, true);
+  db.sql("UPDATE recibo.provider_downtimes SET began_at = now() - interval '50 seconds'");
+  EXPECT_EQ(round(1, false, true), "acme resumed quiet");
+  EXPECT_EQ(out(), "");
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.catch_ups"), "1");
+}
+
+TEST_F(Silence, NothingIsLaterThanNowOnceTheClockWasPutRight) {
+  round(1, true, true);
+  db.sql(
+      "UPDATE recibo.provider_activity SET (heard_at, since, watched_at, resumed_at, rate_since, put_back_at, silent_at) = "
+      "(SELECT t, t, t, t, t, t, t FROM (SELECT now() + interval '6 hours' AS t) x), silent_reason = 'quiet'");
+  db.sql("UPDATE recibo.provider_counts SET at = at + interval '6 hours', callbacks = 50");
+  db.sql(
+      "INSERT INTO recibo.provider_downtimes (provider, cause, began_at, known_until) VALUES ('acme', 'silence', now() + "
+      "interval '6 hours', now() + interval '30 hours')");
+  EXPECT_EQ(round(0, true, true), "") << "it is heard, and too little";
+  EXPECT_EQ(db.sql("SELECT count(*) FROM recibo.provider_activity WHERE greatest(heard_at, since, watched_at, resumed_at, "
+                   "rate_since, put_back_at, silent_at) > now()"),
+            "0");
+  EXPECT_EQ(out(), "") << "what began later than now was none";
+  EXPECT_EQ(round(10, true, true), "acme resumed quiet");
+  later("31 minutes");
+  EXPECT_EQ(round(0, true, true), "acme silent quiet") << "not six hours deaf";
+  EXPECT_EQ(out(), "acme 31 on");
 }
 
 TEST_F(Silence, WhoNeverCalledIsNotKnownToBeOut) {
