@@ -309,18 +309,29 @@ awaitable<void> check_lane::heed(const judged_attempt& judged, bool probe) {
   recent_.add(passed, now);
   if (judged.unauthorized) log::error("a provider refuses the credentials of look-ups: it needs a person", {{"provider", name_}});
   if (probe && passed) {
-    recent_.clear();
     const auto settings = parts_.settings.get();
     const auto* const of = provider_of(*settings, name_);
     const storage::missed_by ask{of != nullptr && !(of->list && of->list->instead), of != nullptr && of->list.has_value()};
-    co_await storage::close_look_up_breaker(parts_.pool, name_, ask, now + database_limit);
-    log::info("the breaker of look-ups closed", {{"provider", name_}});
-  } else if (probe || judged.unauthorized || recent_.out_of_order(now)) {
-    recent_.clear();
+    const auto closed = co_await storage::close_look_up_breaker(parts_.pool, name_, ask, now + database_limit);
+    heeded(closed, log::level::info, "the breaker of look-ups closed");
+  } else if (!opening_ && (probe || judged.unauthorized || recent_.out_of_order(now))) {
+    opening_ = true;
     const auto wait = notify::breaker_wait(openings_ + 1, random());
-    co_await storage::open_look_up_breaker(parts_.pool, name_, wait, !judged.unauthorized, now + database_limit);
-    log::warn("the breaker of look-ups opened", {{"provider", name_}});
+    const auto opened =
+        co_await storage::open_look_up_breaker(parts_.pool, name_, wait, !judged.unauthorized, now + database_limit);
+    opening_ = false;
+    heeded(opened, log::level::warn, "the breaker of look-ups opened");
   }
+}
+
+// What the database has not taken has not happened: the attempts count on, and of a probe there is another one.
+void check_lane::heeded(const result<void>& done, log::level at, std::string_view what) {
+  if (!done) {
+    log::warn("the breaker of look-ups could not be moved", {{"provider", name_}, {"code", code_word(done.error().code)}});
+    return;
+  }
+  recent_.clear();
+  log::write(at, what, {{"provider", name_}});
 }
 
 }  // namespace recibo::reconcile

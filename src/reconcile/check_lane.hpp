@@ -6,6 +6,7 @@
 #include "recibo/async/worker.hpp"
 #include "recibo/config/settings.hpp"
 #include "recibo/notify/retry.hpp"
+#include "recibo/observe/log.hpp"
 #include "recibo/reconcile/status_checks.hpp"
 #include "recibo/reconcile/status_request.hpp"
 #include "recibo/storage/look_ups.hpp"
@@ -18,6 +19,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace recibo::reconcile {
@@ -52,6 +54,7 @@ class check_lane {
   boost::asio::awaitable<void> settle(storage::look_up_outcome what);
   // What an attempt says about the provider as a whole.
   boost::asio::awaitable<void> heed(const judged_attempt& judged, bool probe);
+  void heeded(const result<void>& done, log::level at, std::string_view what);
   double random() { return std::uniform_real_distribution<double>(0, 1)(random_); }
 
   const status_checks::parts parts_;
@@ -67,6 +70,7 @@ class check_lane {
   std::vector<storage::look_up_outcome> returned_;
   notify::recent_attempts recent_;
   int openings_ = 0;
+  bool opening_ = false;  // it is being written that the breaker opens
 };
 
 }  // namespace recibo::reconcile
