@@ -1,9 +1,10 @@
--- Outages end, and go when nothing needs them any more.
+-- Outages end, and go when nothing needs them any more; what is asked after them reaches its end.
 -- oldest-binary: 0.1.0
 --
 -- Reason: what a provider's outages put off is read inside the transaction that moves an operation: it has to cost what there has been
 -- since the timer was set, and not what there ever was. A breaker that flaps writes a row each time, so that those which were too short
--- to count are deleted when they end, and all others once no timer was set before them.
+-- to count are deleted when they end, and all others once no timer was set before them. A catch-up that begins anew with each outage would never come to the oldest, so that the walk
+-- before goes on beside the new one.
 
 CREATE INDEX provider_downtimes_end ON recibo.provider_downtimes (provider, (coalesce(ended_at, known_until)));
 DROP INDEX recibo.provider_downtimes_provider;
@@ -41,3 +42,11 @@ $$;
 COMMENT ON FUNCTION recibo.sweep_downtimes(interval, integer) IS 'Deletes outages that ended before the interval, at least a day, and before the first operation that has a timer, at most so many of ours and of theirs; returns how many.';
 REVOKE ALL ON FUNCTION recibo.sweep_downtimes(interval, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION recibo.sweep_downtimes(interval, integer) TO recibo_service;
+
+ALTER TABLE recibo.catch_ups
+  ADD COLUMN head_end uuid,
+  ADD COLUMN tail uuid,
+  ADD COLUMN tail_next boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN recibo.catch_ups.head_end IS 'operations.id at which the walk from the newest on ends, because one before has been there; NULL: none has.';
+COMMENT ON COLUMN recibo.catch_ups.tail IS 'operations.id down to which the walk before has seen all; it goes on beside the new one; NULL: it has ended, or there is none.';
+COMMENT ON COLUMN recibo.catch_ups.tail_next IS 'Whether the next step is that walk''s.';

@@ -30,14 +30,18 @@ const statement insert_catch_up{
 
 // $1 provider, $2 operations to read, $3 backlog, $4 IDs for what is asked, in their order, $5 how many. Downwards from the
 // newest: what an outage has hit is the newest, and has the limits that run out first. Reads by the operations' own IDs, so that
-// a step costs the same however few of them are the provider's. `place` is where a binary before this one has come to, upwards.
+// a step costs the same however few of them are the provider's. One that began anew ends where the walk before had come to
+// (`head_end`), which goes on (`tail`) in every second step: what is oldest is reached however often it begins anew. `place` is
+// where a binary before this one has come to, upwards.
 const statement advance_listing{
     "advance_catch_up",
-    "WITH run AS MATERIALIZED (SELECT c.id, coalesce(c.below, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) AS below, "
-    "(lpad(to_hex(greatest(floor(extract(epoch FROM c.since) * 1000), 0)::bigint), 12, '0') || repeat('0', 20))::uuid AS bottom, "
-    "c.started_by FROM recibo.catch_ups c WHERE c.provider = $1 "
+    "WITH run AS MATERIALIZED (SELECT c.id, c.started_by, x.in_tail, CASE WHEN x.in_tail THEN c.tail ELSE coalesce(c.below, "
+    "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) END AS below, greatest((lpad(to_hex(greatest(floor(extract(epoch FROM "
+    "c.since) * 1000), 0)::bigint), 12, '0') || repeat('0', 20))::uuid, CASE WHEN NOT x.in_tail THEN c.head_end END) AS bottom "
+    "FROM recibo.catch_ups c CROSS JOIN LATERAL (SELECT c.tail IS NOT NULL AND (c.tail_next OR coalesce(c.below <= c.head_end, "
+    "false)) AS in_tail) x WHERE c.provider = $1 "
     "AND c.listed_at IS NULL AND (SELECT count(*) FROM (SELECT FROM recibo.look_ups q WHERE q.provider = $1 AND q.status IN "
-    "('queued', 'asking') AND q.status <> 'asking' ORDER BY (q.cause = 'catch_up'), q.id LIMIT $3) q) < $3 FOR UPDATE SKIP "
+    "('queued', 'asking') AND q.status <> 'asking' ORDER BY (q.cause = 'catch_up'), q.id LIMIT $3) q) < $3 FOR UPDATE OF c SKIP "
     "LOCKED), "
     "seen AS MATERIALIZED (SELECT o.id, o.provider, o.state, o.workflow FROM recibo.operations o "
     "WHERE o.id < (SELECT run.below FROM run) AND o.id >= (SELECT run.bottom FROM run) ORDER BY o.id DESC LIMIT $2), "
@@ -52,10 +56,15 @@ const statement advance_listing{
     "JOIN unnest($4) WITH ORDINALITY AS i(id, n) ON i.n = w.n, run ORDER BY w.id "
     "ON CONFLICT (operation, reference) WHERE status = 'queued' DO UPDATE SET times = l.times + 1, catch_up = excluded.catch_up "
     "RETURNING 1), "
-    "went AS MATERIALIZED (SELECT (SELECT count(*) FROM wanted) = $5 AS full_, (SELECT count(*) FROM seen) < $2 AS all_) "
-    "UPDATE recibo.catch_ups c SET below = coalesce(CASE WHEN went.full_ THEN (SELECT w.id FROM wanted w ORDER BY w.id LIMIT 1) "
-    "ELSE (SELECT s.id FROM seen s ORDER BY s.id LIMIT 1) END, c.below), asked = c.asked + (SELECT count(*) FROM asked), "
-    "listed_at = CASE WHEN went.all_ AND NOT went.full_ THEN now() END "
+    "took AS MATERIALIZED (SELECT (SELECT count(*) FROM wanted) = $5 AS full_, (SELECT count(*) FROM seen) < $2 AS all_), "
+    "went AS MATERIALIZED (SELECT CASE WHEN took.full_ THEN (SELECT w.id FROM wanted w ORDER BY w.id LIMIT 1) "
+    "ELSE (SELECT s.id FROM seen s ORDER BY s.id LIMIT 1) END AS down_to, took.all_ AND NOT took.full_ AS at_end FROM took) "
+    "UPDATE recibo.catch_ups c SET asked = c.asked + (SELECT count(*) FROM asked), tail_next = NOT run.in_tail, "
+    "below = CASE WHEN run.in_tail THEN c.below WHEN went.at_end THEN coalesce(c.head_end, went.down_to, c.below) "
+    "ELSE went.down_to END, "
+    "tail = CASE WHEN NOT run.in_tail THEN c.tail WHEN NOT went.at_end THEN went.down_to END, "
+    "listed_at = CASE WHEN went.at_end AND (CASE WHEN run.in_tail THEN coalesce(c.below <= c.head_end, false) "
+    "ELSE c.tail IS NULL END) THEN now() END "
     "FROM run, went WHERE c.id = run.id RETURNING c.listed_at IS NULL",
     {oid::text, oid::int8, oid::int8, oid::uuid_array, oid::int8}};
 

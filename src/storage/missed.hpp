@@ -19,7 +19,7 @@ inline constexpr const char* all_open_since = "timestamptz '1970-01-01 00:00:00+
 // finds it claimed by nobody; what he has recorded of it is counted by who reads it next, which is no first attempt.
 inline constexpr const char* catch_up_anew =
     "ON CONFLICT (provider) WHERE listed_at IS NULL DO UPDATE SET place = least(c.place, excluded.place), below = NULL, "
-    "since = least(c.since, excluded.since)";
+    "head_end = coalesce(c.tail, c.below), tail = coalesce(c.tail, c.below), since = least(c.since, excluded.since)";
 inline constexpr const char* event_list_anew =
     "ON CONFLICT (provider) WHERE ended_at IS NULL DO UPDATE SET since = least(e.since, excluded.since), cursor = '', pages = 0, "
     "attempts = CASE WHEN e.lease_until IS NULL THEN 0 ELSE 1 END, rounds = 0, next_attempt_at = NULL, reason = NULL, "

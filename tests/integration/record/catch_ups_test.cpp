@@ -81,9 +81,41 @@ TEST_F(CatchUps, OneThatIsWantedWhileItListsBeginsAnewWithTheNewest) {
   db.sql("UPDATE recibo.catch_ups SET below = (SELECT id FROM recibo.operations WHERE request_id = 'r-2')");
   ASSERT_TRUE(work.one(work.registration("r-3")));
   start(now());
+  EXPECT_TRUE(step());
+  EXPECT_EQ(asked(), "r-3 r-2") << "down to where it was";
   EXPECT_FALSE(step());
-  EXPECT_EQ(asked(), "r-3 r-2 r-1");
+  EXPECT_EQ(asked(), "r-3 r-2 r-1") << "and where it was it goes on";
   EXPECT_EQ(db.sql("SELECT count(*) || ' ' || min(extract(epoch FROM since))::int FROM recibo.catch_ups"), "1 0");
+}
+
+TEST_F(CatchUps, OneThatBeginsAnewAgainAndAgainReachesTheOldest) {
+  bench_of_work work(db);
+  for (const auto* id : {"r-1", "r-2", "r-3"}) ASSERT_TRUE(work.one(work.registration(id)));
+  start(sys_micros{});
+  db.sql("UPDATE recibo.catch_ups SET below = (SELECT id FROM recibo.operations WHERE request_id = 'r-3')");
+  start(now());
+  EXPECT_TRUE(step());
+  EXPECT_EQ(asked(), "r-3");
+  ASSERT_TRUE(work.one(work.registration("r-4")));
+  start(now());
+  EXPECT_TRUE(step()) << "what is new has not been asked about yet";
+  EXPECT_EQ(asked(), "r-3 r-2 r-1") << "the walk before has its turn";
+  EXPECT_FALSE(step());
+  EXPECT_EQ(asked("times = 1"), "r-2 r-1 r-4");
+  EXPECT_EQ(asked("times = 2"), "r-3") << "the second time it was news again";
+  EXPECT_EQ(db.sql("SELECT count(*) || ' ' || bool_and(listed_at IS NOT NULL) FROM recibo.catch_ups"), "1 true");
+}
+
+TEST_F(CatchUps, AWalkThatBeganAnewOutlastsTheOneBefore) {
+  bench_of_work work(db);
+  for (const auto* id : {"r-1", "r-2", "r-3"}) ASSERT_TRUE(work.one(work.registration(id)));
+  start(sys_micros{});
+  db.sql("UPDATE recibo.catch_ups SET below = (SELECT id FROM recibo.operations WHERE request_id = 'r-2'), tail_next = true");
+  start(now());
+  EXPECT_TRUE(step());
+  EXPECT_EQ(asked(), "r-1") << "the old one, at its end";
+  EXPECT_FALSE(step());
+  EXPECT_EQ(asked(), "r-1 r-3 r-2");
 }
 
 TEST_F(CatchUps, AProviderThatDoesNotAnswerIsOutUntilItDoesAndThenAskedWhatItCouldNotSay) {
