@@ -1,3 +1,4 @@
+DROP TABLE recibo.event_list_healed;
 ALTER TABLE recibo.catch_ups DROP COLUMN head_end, DROP COLUMN tail, DROP COLUMN tail_next;
 DROP FUNCTION recibo.sweep_downtimes(interval, integer);
 COMMENT ON TABLE recibo.downtimes IS 'When no replica was ready to take callbacks; only ever added to (R44).';

@@ -1,10 +1,10 @@
--- Outages end, and go when nothing needs them any more; what is asked after them reaches its end.
+-- Outages end, and go when nothing needs them any more; what is asked after them reaches its end, and is counted once.
 -- oldest-binary: 0.1.0
 --
 -- Reason: what a provider's outages put off is read inside the transaction that moves an operation: it has to cost what there has been
 -- since the timer was set, and not what there ever was. A breaker that flaps writes a row each time, so that those which were too short
 -- to count are deleted when they end, and all others once no timer was set before them. A catch-up that begins anew with each outage would never come to the oldest, so that the walk
--- before goes on beside the new one.
+-- before goes on beside the new one. And of a list that begins anew each event that moved something counts once.
 
 CREATE INDEX provider_downtimes_end ON recibo.provider_downtimes (provider, (coalesce(ended_at, known_until)));
 DROP INDEX recibo.provider_downtimes_provider;
@@ -50,3 +50,13 @@ ALTER TABLE recibo.catch_ups
 COMMENT ON COLUMN recibo.catch_ups.head_end IS 'operations.id at which the walk from the newest on ends, because one before has been there; NULL: none has.';
 COMMENT ON COLUMN recibo.catch_ups.tail IS 'operations.id down to which the walk before has seen all; it goes on beside the new one; NULL: it has ended, or there is none.';
 COMMENT ON COLUMN recibo.catch_ups.tail_next IS 'Whether the next step is that walk''s.';
+
+CREATE TABLE recibo.event_list_healed (
+  list uuid NOT NULL,
+  delivery uuid NOT NULL,
+  CONSTRAINT event_list_healed_pkey PRIMARY KEY (list, delivery)
+);
+COMMENT ON TABLE recibo.event_list_healed IS 'What counts as healed already of lists that are being read, so that it counts once however often a page is read; deleted when the list ends.';
+COMMENT ON COLUMN recibo.event_list_healed.list IS 'event_lists.id.';
+COMMENT ON COLUMN recibo.event_list_healed.delivery IS 'deliveries.id.';
+GRANT SELECT, INSERT, DELETE ON recibo.event_list_healed TO recibo_service;

@@ -36,7 +36,7 @@ bool is_whole(const record::callback& c) {
   return c.understood() && std::all_of(c.items.begin(), c.items.end(), [](const auto& i) { return i.understood(); });
 }
 
-void count(const record::outcome& one, bool first_attempt, storage::page_outcome& into) {
+void count(const record::outcome& one, storage::page_outcome& into) {
   using transition::disposition;
   switch (one.disposition) {
     case disposition::applied:
@@ -46,8 +46,7 @@ void count(const record::outcome& one, bool first_attempt, storage::page_outcome
     case disposition::stale:
     case disposition::hint:
       ++into.known;
-      // What a holder before has recorded of this page is a repetition now.
-      if (!one.replayed || !first_attempt) into.deliveries.push_back(one.delivery);
+      into.deliveries.push_back(one.delivery);
       break;
     case disposition::parked: ++into.parked; break;
     case disposition::review:
@@ -204,8 +203,6 @@ awaitable<bool> list_lane::record_page(settings_ptr settings, storage::claimed_p
     group.body = std::move(answer.body);
     group.content_type = "application/json";
     record::work work(std::move(group));
-    // From here on it may be on record: cut off now, it is read again as one that was, so that what it moved counts as healed.
-    in_hand_->what = page_next::retry;
     auto pending = parts_.record(std::move(work), steady_clock::now() + page_record_limit);
     const auto recorded = co_await std::move(pending);
     if (!recorded) {
@@ -219,7 +216,7 @@ awaitable<bool> list_lane::record_page(settings_ptr settings, storage::claimed_p
       }
       co_return false;
     }
-    for (const auto& one : recorded->parts) count(one, page.attempts == 1, outcome);
+    for (const auto& one : recorded->parts) count(one, outcome);
   }
   outcome.cursor = std::move(*behind);
   co_return true;

@@ -34,11 +34,18 @@ const statement claim_one_page{
     {oid::text, oid::uuid, oid::int8}};
 
 // $1 ID, $2 holder, $3 attempts, $4 a page is on record, $5 it has ended, $6 cursor, $7 reason, $8 wait in ms, $9 attempts that
-// do not count, $10 to $14 events, known, parked, review, failed, $15 deliveries, $16 a round of attempts was in vain.
+// do not count, $10 to $14 events, known, parked, review, failed, $15 deliveries, $16 a round of attempts was in vain. What moved
+// something is kept until the end of the list, so that it counts once, however often its page is read.
 const statement settle_one_page{
     "settle_page",
-    "WITH mine AS MATERIALIZED (SELECT count(*) AS n FROM recibo.deliveries d WHERE d.id = ANY($15) AND d.look_up = $1 "
-    "AND d.disposition IN ('applied', 'partial')) "
+    "WITH held AS MATERIALIZED (SELECT e.id FROM recibo.event_lists e WHERE e.id = $1 AND e.leased_by = $2 AND e.attempts = $3 "
+    "AND e.ended_at IS NULL FOR UPDATE), "
+    "moved AS MATERIALIZED (SELECT held.id, d.id AS delivery FROM recibo.deliveries d, held WHERE d.id = ANY($15) "
+    "AND d.look_up = $1 AND d.disposition IN ('applied', 'partial') AND NOT EXISTS (SELECT FROM recibo.event_list_healed h "
+    "WHERE h.list = $1 AND h.delivery = d.id OFFSET 0)), "
+    "kept AS (INSERT INTO recibo.event_list_healed (list, delivery) SELECT m.id, m.delivery FROM moved m WHERE NOT $5), "
+    "forgotten AS (DELETE FROM recibo.event_list_healed h USING held WHERE h.list = held.id AND h.list = $1 AND $5), "
+    "mine AS MATERIALIZED (SELECT count(*) AS n FROM moved) "
     "UPDATE recibo.event_lists e SET lease_until = NULL, leased_by = NULL, "
     "cursor = CASE WHEN $4 THEN $6 ELSE e.cursor END, pages = e.pages + CASE WHEN $4 THEN 1 ELSE 0 END, "
     "attempts = CASE WHEN ($4 AND NOT $5) OR $16 THEN 0 ELSE e.attempts - $9 END, "
@@ -46,7 +53,7 @@ const statement settle_one_page{
     "ended_at = CASE WHEN $5 THEN now() END, reason = $7, next_attempt_at = now() + $8 * interval '1 millisecond', "
     "events = e.events + $10, healed = e.healed + mine.n, known = e.known + greatest($11 - mine.n, 0), "
     "parked = e.parked + $12, review = e.review + $13, failed = e.failed + $14 "
-    "FROM mine WHERE e.id = $1 AND e.leased_by = $2 AND e.attempts = $3 AND e.ended_at IS NULL",
+    "FROM mine, held WHERE e.id = held.id",
     {oid::uuid, oid::uuid, oid::int4, oid::boolean, oid::boolean, oid::text, oid::text, oid::int8, oid::int4, oid::int8,
      oid::int8, oid::int8, oid::int8, oid::int8, oid::uuid_array, oid::boolean}};
 

@@ -45,10 +45,11 @@ const statement end_unaskable_listing{
 // A list that is being read by somebody is left to them.
 const statement end_unlisted{
     "end_unlisted_event_lists",
-    "UPDATE recibo.event_lists e SET ended_at = now(), reason = 'no_list', lease_until = NULL, leased_by = NULL "
+    "WITH ended AS (UPDATE recibo.event_lists e SET ended_at = now(), reason = 'no_list', lease_until = NULL, leased_by = NULL "
     "WHERE e.ended_at IS NULL AND NOT (e.provider = ANY($1)) AND greatest(e.started_at, e.next_attempt_at, e.lease_until) < "
     "now() - "
-    "$2 * interval '1 second'",
+    "$2 * interval '1 second' RETURNING e.id) "
+    "DELETE FROM recibo.event_list_healed h USING ended WHERE h.list = ended.id",
     {oid::text_array, oid::int8}};
 
 const statement sweep_old_look_ups{

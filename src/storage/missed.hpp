@@ -15,14 +15,15 @@ inline constexpr const char* uuid_now =
 // All of them: however long ago they were accepted.
 inline constexpr const char* all_open_since = "timestamptz '1970-01-01 00:00:00+00'";
 
-// A catch-up that is under way begins anew, from the newest on; so does a list, with all its attempts. Whoever holds a page of it
-// finds it claimed by nobody; what he has recorded of it is counted by who reads it next, which is no first attempt.
+// A catch-up that is under way begins anew, from the newest on, down to where it was; the old walk goes on from there beside it.
+// A list begins anew with all its attempts. Whoever holds a page of it finds it claimed by nobody; what he has recorded of it is
+// counted by who reads it next.
 inline constexpr const char* catch_up_anew =
     "ON CONFLICT (provider) WHERE listed_at IS NULL DO UPDATE SET place = least(c.place, excluded.place), below = NULL, "
     "head_end = coalesce(c.tail, c.below), tail = coalesce(c.tail, c.below), since = least(c.since, excluded.since)";
 inline constexpr const char* event_list_anew =
     "ON CONFLICT (provider) WHERE ended_at IS NULL DO UPDATE SET since = least(e.since, excluded.since), cursor = '', pages = 0, "
-    "attempts = CASE WHEN e.lease_until IS NULL THEN 0 ELSE 1 END, rounds = 0, next_attempt_at = NULL, reason = NULL, "
+    "attempts = 0, rounds = 0, next_attempt_at = NULL, reason = NULL, "
     "lease_until = NULL, leased_by = NULL";
 
 // Three CTEs; the last, `ended_downtimes`, has provider and began_at of the outages that ended here, each once, whoever else

@@ -191,6 +191,22 @@ test('an event list that is wanted from earlier on begins anew, also under a pag
   await recibo.expectCounts(id, 1, 1, 0);
 });
 
+test('what a list moved counts as healed once, when it begins anew under a later page in hand', async () => {
+  const ids = [await accepted('slow'), await accepted('slow'), await accepted('slow')];
+  const last = { data: [event(ids[2], `again-${ids[2]}`)], next: null };
+  lists.set('slow', [
+    [event(ids[0], `again-${ids[0]}`), event(ids[1], `again-${ids[1]}`)],
+    { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(last), after: 800 },
+  ]);
+  const before = asked('slow').length;
+  const first = await start('slow', { since: '2026-10-02T00:00:00Z' });
+  await until('the second page is in hand', async () => asked('slow').slice(before).some((one) => one.url.includes('cursor=c1')));
+  assert.equal(await start('slow', { since: '2026-10-01T00:00:00Z' }), first);
+  const report = await done(first);
+  assert.deepEqual([report.since, report.healed], ['2026-10-01T00:00:00.000000Z', 3], JSON.stringify(report));
+  assert.deepEqual(await recibo.sql('SELECT 1 FROM recibo.event_list_healed'), [], 'what was kept for that is gone');
+});
+
 test('a reading that no configuration goes on with is ended, once nobody has read for a while', async () => {
   const [{ id }] = await recibo.sql(`INSERT INTO recibo.event_lists (id, provider, started_at, started_by, since)
     VALUES (gen_random_uuid(), 'p2', now() - interval '11 minutes', 'ops', now() - interval '1 day') RETURNING id`);

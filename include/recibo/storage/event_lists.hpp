@@ -51,8 +51,7 @@ struct page_outcome {
   std::string cursor, reason;
   std::chrono::milliseconds wait{};
   std::int64_t events = 0, known = 0, parked = 0, review = 0, failed = 0;
-  // Of events that are on record: of those that this reading brought, now or before its holder was lost, what they moved is
-  // counted as healed, and not as known.
+  // Of events that are on record: those that this list brought and that moved something count as healed, once, and not as known.
   std::vector<delivery_id> deliveries;
 };
 // Nothing happens where somebody else has claimed it since.
