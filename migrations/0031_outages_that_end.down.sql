@@ -1,4 +1,5 @@
 DROP TABLE recibo.event_list_healed;
+ALTER TABLE recibo.timers DROP COLUMN was_due_at;
 ALTER TABLE recibo.catch_ups DROP COLUMN head_end, DROP COLUMN tail, DROP COLUMN tail_next;
 DROP FUNCTION recibo.sweep_downtimes(interval, integer);
 COMMENT ON TABLE recibo.downtimes IS 'When no replica was ready to take callbacks; only ever added to (R44).';

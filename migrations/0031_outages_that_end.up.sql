@@ -4,7 +4,8 @@
 -- Reason: what a provider's outages put off is read inside the transaction that moves an operation: it has to cost what there has been
 -- since the timer was set, and not what there ever was. A breaker that flaps writes a row each time, so that those which were too short
 -- to count are deleted when they end, and all others once no timer was set before them. A catch-up that begins anew with each outage would never come to the oldest, so that the walk
--- before goes on beside the new one. And of a list that begins anew each event that moved something counts once.
+-- before goes on beside the new one. What is put off twice is reckoned from when it was due at first, so that outages close to each
+-- other are one pause. And of a list that begins anew each event that moved something counts once.
 
 CREATE INDEX provider_downtimes_end ON recibo.provider_downtimes (provider, (coalesce(ended_at, known_until)));
 DROP INDEX recibo.provider_downtimes_provider;
@@ -42,6 +43,9 @@ $$;
 COMMENT ON FUNCTION recibo.sweep_downtimes(interval, integer) IS 'Deletes outages that ended before the interval, at least a day, and before the first operation that has a timer, at most so many of ours and of theirs; returns how many.';
 REVOKE ALL ON FUNCTION recibo.sweep_downtimes(interval, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION recibo.sweep_downtimes(interval, integer) TO recibo_service;
+
+ALTER TABLE recibo.timers ADD COLUMN was_due_at timestamptz;
+COMMENT ON COLUMN recibo.timers.was_due_at IS 'When it would have run out but for the outages that put it off; NULL: none has.';
 
 ALTER TABLE recibo.catch_ups
   ADD COLUMN head_end uuid,

@@ -116,15 +116,15 @@ storage::notification_action_id action_of(canonical all) {
 }
 
 // The same request of the same person under the same key about one notification is one action: its ID comes of them (version 8,
-// RFC 9562). nullopt: there is no key.
-result<std::optional<storage::notification_action_id>> action_under_key(const call& of) {
+// RFC 9562). `what`: is done. nullopt: there is no key.
+result<std::optional<storage::notification_action_id>> action_under_key(const call& of, std::string_view what) {
   const auto key = read_idempotency_key(of);
   if (!key) return key.error();
   if (!*key) return std::optional<storage::notification_action_id>();
   const auto body = canonical_json(of.body);
   if (!body) return body.error();
   canonical all;
-  all.add("recibo.notification_replay.1").add(of.who.name).add(**key).add(of.path[0]).add(*body);
+  all.add(what).add(of.who.name).add(**key).add(of.path[0]).add(*body);
   return std::optional(action_of(std::move(all)));
 }
 
@@ -165,7 +165,7 @@ awaitable<http::response> act_on_notification(inside& in, call& of, Act act, std
 
 // One for a destination that is not configured would be pending for ever: nobody sends it.
 awaitable<http::response> replay_one_notification(inside& in, call& of) {
-  const auto action = action_under_key(of);
+  const auto action = action_under_key(of, "recibo.notification_replay.1");
   if (!action) co_return refuse(of, action.error());
   if (const auto id = parse_id<notification_id>(of.path[0])) {
     const auto found = co_await storage::find_notification(in.with.pool, *id, of.until);
@@ -188,8 +188,11 @@ awaitable<http::response> replay_one_notification(inside& in, call& of) {
 }
 
 awaitable<http::response> discard_one_notification(inside& in, call& of) {
-  return act_on_notification(in, of, storage::discard_notification,
-                             "It is delivered, discarded, or being sent right now, and cannot be discarded.");
+  const auto action = action_under_key(of, "recibo.notification_discard.1");
+  if (!action) co_return refuse(of, action.error());
+  auto acting = act_on_notification(in, of, storage::discard_notification,
+                                    "It is delivered, discarded, or being sent right now, and cannot be discarded.", *action);
+  co_return co_await std::move(acting);
 }
 
 // One of many under a key has its ID of who asks and the key. nullopt: there is no key.
@@ -363,7 +366,7 @@ void add_notifications(endpoint_table& to) {
   const std::vector<member> done_before{optional("Idempotent-Replayed", one_of({"true"}))};
   const auto only_once = [&](endpoint e) {
     e.headers = {optional("Idempotency-Key", about(text(text_rule::alias),
-                                                   "The same request again with it replays nothing twice, also what has died "
+                                                   "The same request again with it does nothing twice, also to what has died "
                                                    "again or was delivered since, and nothing that died later. Another "
                                                    "filter with it: 422."))};
     for (auto& a : e.answers) a.headers = done_before;
@@ -375,9 +378,9 @@ void add_notifications(endpoint_table& to) {
       only_once(notification_action("/v1/notifications/{id}/replay", "replayNotification",
                                     "Sends a dead notification again, under the same ID; the business state is not touched.",
                                     only_why, shown_after, replay_one_notification)));
-  to.endpoints.push_back(notification_action("/v1/notifications/{id}/discard", "discardNotification",
-                                             "Gives a notification up; what was held behind it goes on.", only_why, shown_after,
-                                             discard_one_notification));
+  to.endpoints.push_back(only_once(notification_action("/v1/notifications/{id}/discard", "discardNotification",
+                                                       "Gives a notification up; what was held behind it goes on.", only_why,
+                                                       shown_after, discard_one_notification)));
   const auto filter = closed_object({
       optional("destination", text(63)),
       optional("type", text(127)),

@@ -60,6 +60,13 @@ struct options_deleter {
 struct message_deleter {
   void operator()(natsMsg* m) const noexcept { natsMsg_Destroy(m); }
 };
+struct acknowledgement_deleter {
+  void operator()(jsPubAck* a) const noexcept { jsPubAck_Destroy(a); }
+};
+
+bool is_of_a_stream(const jsPubAck* a) noexcept {
+  return a != nullptr && a->Stream != nullptr && *a->Stream != '\0' && a->Sequence > 0;
+}
 
 // What the broker has refused over one connection. It says so by an error of the connection that names the subject, at a time of
 // its own, and never by an acknowledgement: so each publication that is under way is asked for by its subject.
@@ -376,8 +383,12 @@ sent broker::publish(const letter& what) {
   jsErrCode code{};
   refusals::publication mine{what.subject, {}};
   over->refused().begin(mine);
-  // The acknowledgement may say that the stream had it already: that is delivered too.
-  if (status == NATS_OK) status = js_PublishMsg(nullptr, over->stream(), message.get(), &how, &code);
+  // The acknowledgement may say that the stream had it already: that is delivered too. One that names no stream, or no place in
+  // it, is somebody else's answer: whoever may listen on the subject can give one.
+  jsPubAck* told = nullptr;
+  if (status == NATS_OK) status = js_PublishMsg(&told, over->stream(), message.get(), &how, &code);
+  const std::unique_ptr<jsPubAck, acknowledgement_deleter> acknowledged(told);
+  if (status == NATS_OK && !is_of_a_stream(acknowledged.get())) status = NATS_ERR;
   const std::string refused = over->refused().end(mine);
   if (status == NATS_TIMEOUT && !refused.empty()) status = NATS_NOT_PERMITTED;
   out.judged = judge_publication(status, code);

@@ -24,12 +24,13 @@ bool has_moved(const operation_in_hand& o) {
   return o.created || o.row.version != o.locked_version || o.row.workflow != o.locked_workflow;
 }
 
-std::string reason_of(timer_kind kind, std::string_view state, sys_micros due_at) {
-  switch (kind) {
-    case timer_kind::limit: return "the limit of state '" + std::string(state) + "' ran out at " + to_rfc3339(due_at);
-    case timer_kind::deadline: return "the deadline had passed by " + to_rfc3339(due_at);
-  }
-  return {};
+// `due_at`: when it ran out in the end.
+std::string reason_of(timer_kind kind, std::string_view state, const std::optional<sys_micros>& was_due_at, sys_micros due_at) {
+  const auto at = to_rfc3339(was_due_at.value_or(due_at));
+  auto out = kind == timer_kind::limit ? "the limit of state '" + std::string(state) + "' ran out at " + at
+                                       : "the deadline passed at " + at;
+  if (was_due_at) out += ", put off until " + to_rfc3339(due_at) + " by outages";
+  return out;
 }
 
 }  // namespace
@@ -73,21 +74,24 @@ void batch::decide_timer(const timer_due& t, verdict& v) {
     }
     timer.event = limit->event;
     timer.due_at = o->row.state_at + limit->after;
+    timer.was_due_at.reset();
   }
   const auto event = timer.event.value_or(std::string(transition::deadline_event));
   std::vector<transition::downtime> downtimes;
   for (const auto& one : found_.downtimes)
     if (one.provider.empty() || one.provider == o->row.provider) downtimes.push_back(one.when);
+  // From when it was due at first, with all outages since it was set: those that are close to each other are one pause.
+  const auto first_due_at = timer.was_due_at.value_or(timer.due_at);
   const auto due_at =
-      transition::put_off(t.kind, timer.set_at, timer.due_at, downtimes, config::resend_gap_of(o->row.provider, *t.settings));
+      transition::put_off(t.kind, timer.set_at, first_due_at, downtimes, config::resend_gap_of(o->row.provider, *t.settings));
   if (due_at > timer.read_at) {
-    o->put_off_timers[t.kind] = {due_at, event};
+    o->put_off_timers[t.kind] = {due_at, event, timer.set_at, first_due_at};
     v.outcome.detail = timer_put_off;
     timer.fired = true;
     return;
   }
 
-  auto reason = reason_of(t.kind, o->row.state, timer.due_at);
+  auto reason = reason_of(t.kind, o->row.state, timer.was_due_at, timer.due_at);
   auto move = transition::decide_event(table, o->row.state, event, transition::actor_kind::clock, false);
   if (move && asks_first(*t.settings, *o, event, false)) {
     // Something was recorded of it in this batch; what was read of its moves is from before that.
@@ -97,7 +101,7 @@ void batch::decide_timer(const timer_due& t, verdict& v) {
       // Who was to answer and did not has a review of the look-up already: that is told once, and asked again in time.
       const auto max = t.settings->providers.at(o->row.provider).status->retry.max;
       o->put_off_timers[t.kind] = {timer.read_at + (word == retry_asks ? retry_look_every : std::max(retry_again_after, max)),
-                                   event};
+                                   event, std::nullopt, std::nullopt};
       v.outcome.detail = timer_put_off;
       timer.fired = true;
       return;
@@ -216,7 +220,7 @@ void batch::plan_timers() {
     }
     for (const auto& [kind, later] : o.put_off_timers) {
       if (kind == timer_kind::limit ? moved : o.deadline.has_value()) continue;
-      writes_.set_timers.add(o.row.id, kind, later.to, std::nullopt, later.event, o.row.version);
+      writes_.set_timers.add(o.row.id, kind, later.to, std::nullopt, later.event, o.row.version, later.since, later.was_due_at);
     }
     if (moved) {
       const auto* const limit = config::limit_of(*o.table, o.row.state, o.row.provider, *o.settings);

@@ -57,6 +57,7 @@ struct operation_in_hand {
   struct put_off {
     sys_micros to{};
     std::string event;
+    std::optional<sys_micros> since, was_due_at;  // of outages: when it was set, and due at first
   };
   std::map<transition::timer_kind, put_off> put_off_timers;
   std::unordered_map<std::string, storage::key_row> keys;

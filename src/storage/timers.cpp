@@ -20,7 +20,8 @@ const statement find_timers{
     "find_timers",
     "SELECT t.operation, t.kind, t.due_at, t.set_at, t.event, t.version, t.fired_at IS NOT NULL, t.due_at <= now() AND EXISTS "
     "(SELECT FROM recibo.intake i WHERE i.alive_at <= now() AND i.alive_at > now() - interval '" +
-        std::to_string(intake_alive_for.count()) + " seconds'), now() FROM recibo.timers t WHERE t.operation = ANY($1)",
+        std::to_string(intake_alive_for.count()) +
+        " seconds'), now(), t.was_due_at FROM recibo.timers t WHERE t.operation = ANY($1)",
     {oid::uuid_array}};
 
 // A provider that was out for seconds is no outage. One that ends, or begins, later than now was noted while the clock was wrong.
@@ -42,13 +43,14 @@ const statement find_downtimes{
 // Where no time is given it is set now: least() leaves out what is NULL.
 const statement insert_timers{
     "set_timers",
-    "INSERT INTO recibo.timers AS t (operation, kind, due_at, set_at, event, version) "
+    "INSERT INTO recibo.timers AS t (operation, kind, due_at, set_at, event, version, was_due_at) "
     "SELECT u.operation, u.kind, coalesce(u.at, now() + u.after_s * interval '1 second'), least(u.set_at, now()), "
-    "u.event, u.version FROM unnest($1, $2, $3, $4, $5, $6, $7) AS u(operation, kind, at, after_s, event, version, set_at) "
+    "u.event, u.version, u.was_due_at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS u(operation, kind, at, after_s, event, "
+    "version, set_at, was_due_at) "
     "ON CONFLICT (operation, kind) DO UPDATE SET due_at = excluded.due_at, set_at = excluded.set_at, event = excluded.event, "
-    "version = excluded.version, fired_at = NULL",
+    "version = excluded.version, was_due_at = excluded.was_due_at, fired_at = NULL",
     {oid::uuid_array, oid::text_array, oid::timestamptz_array, oid::int8_array, oid::text_array, oid::int4_array,
-     oid::timestamptz_array}};
+     oid::timestamptz_array, oid::timestamptz_array}};
 
 const statement end_timers{
     "end_timers",
@@ -182,6 +184,7 @@ std::vector<timer_row> read_timers(const rows& from) {
     t.fired = from.boolean(i, 6);
     t.due = from.boolean(i, 7);
     t.read_at = from.time(i, 8);
+    t.was_due_at = from.time_or_null(i, 9);
   }
   return out;
 }
@@ -202,7 +205,7 @@ std::vector<downtime_row> read_downtimes(const rows& from) {
 set_timers::set_timers() : rows(insert_timers) {}
 void set_timers::add(const operation_id& id, transition::timer_kind kind, std::optional<sys_micros> at,
                      std::optional<std::chrono::seconds> after, std::string_view event, std::int32_t version,
-                     std::optional<sys_micros> since) {
+                     std::optional<sys_micros> since, std::optional<sys_micros> was_due_at) {
   rows.next().add(id.binary());
   rows.next().add(to_string(kind));
   rows.next().add_time(at);
@@ -210,6 +213,7 @@ void set_timers::add(const operation_id& id, transition::timer_kind kind, std::o
   rows.next().add(event);
   rows.next().add_int4(version);
   rows.next().add_time(since);
+  rows.next().add_time(was_due_at);
 }
 
 ended_timers::ended_timers() : rows(end_timers) {}

@@ -49,7 +49,7 @@ test('S37: five hundred, all of which fail once, or for a moment', { timeout: 18
   mended.answer = (n) => {
     if (!failing) return 204;
     failed.add(n.body.id);
-    return 503;
+    return { status: 503, after: 500 }; // so that many are on their way before the first is answered
   };
   for (const name of ['once', 'mended']) await recibo.api('POST', `/v1/destinations/${name}/pause`, { body: { reason: 'until all are there' } });
   await sleep(1_500); // every lane has seen it

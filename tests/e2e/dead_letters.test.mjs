@@ -172,6 +172,22 @@ test('K27: the same replay under its Idempotency-Key sends nothing twice, whatev
   assert.equal(ledger.of(id).length, 4);
 });
 
+test('K27: the same discard under its Idempotency-Key is no error, and another one is', async () => {
+  const id = freshId();
+  ledger.answer = (n) => (n.body.data.request_id === id ? 400 : 204);
+  await recibo.accepted(id);
+  const [{ notification_id }] = await until('it is dead', async () => {
+    const found = await notifications(`request_id=${id}&status=dead`);
+    return found.length === 1 && found;
+  }, { timeout: 20_000 });
+  const discard = (key) => recibo.api('POST', `/v1/notifications/${notification_id}/discard`, { body: { reason: 'over' }, headers: key ? [['Idempotency-Key', key]] : [] });
+  const both = await Promise.all([discard(`out-${id}`), discard(`out-${id}`)]);
+  const again = await discard(`out-${id}`);
+  for (const one of [...both, again]) assert.deepEqual([one.status, one.json.status, one.json.actions.length], [200, 'discarded', 1], one.text);
+  assert.equal(again.header('Idempotent-Replayed'), 'true');
+  for (const key of [`other-${id}`, undefined]) assert.equal((await discard(key)).status, 409);
+});
+
 test('K27: a replay by a filter that found nothing takes nothing under its key that died later, and its key is its own', async () => {
   const id = freshId();
   const headers = [['Idempotency-Key', `empty-${id}`]];

@@ -298,7 +298,7 @@ test('replicas tell each other, once for many commits, and hear again after a lo
     await sleep(300);
     assert.ok(heard.length < 20, `${heard.length} words for 200 commits`);
     heard.length = 0;
-    const [dead] = await recibo.list('/v1/notifications?limit=1');
+    const [dead] = (await recibo.api('GET', '/v1/notifications?limit=1')).json.data;
     await recibo.sql("UPDATE recibo.notifications SET status = 'dead', delivered_at = NULL, dead_at = now() WHERE id = $1", [dead.notification_id]);
     await recibo.api('POST', `/v1/notifications/${dead.notification_id}/replay`, { body: { reason: 'again' } });
     await until('a word about what was replayed', () => heard.includes('-:*'));

@@ -30,7 +30,7 @@ const stage = await Stage.begin({
     config.outbox = { lease: '3s' };
     config.destinations = {
       bus: { url: nats.url, subject: 'recibo.{provider}.{request_id}.{type}', user: 'recibo', password: '${NATS_PASSWORD}', secret, ...local },
-      nowhere: { url: nats.url, subject: 'unheard.{type}', user: 'recibo', password: '${NATS_PASSWORD}', ...local, events: ['operation.failed'] },
+      nowhere: { url: nats.url, subject: 'unheard.{type}', user: 'recibo', password: '${NATS_PASSWORD}', ...local, events: ['operation.failed'], retry: { attempts: 20, first: '1s', max: '2s' } },
       stranger: { url: nats.url, subject: 'recibo.{type}', user: 'recibo', password: 'wrong', ...local, events: ['operation.processing'] },
     };
     return config;
@@ -114,6 +114,13 @@ test('a subject that no stream keeps is no delivery', async () => {
   const id = await complete(freshId(), 'failed');
   await until('it was tried', async () => (await notifications(id, 'nowhere')).some((n) => n.reason === 'no_stream'), { timeout: 20_000 });
   assert.equal((await notifications(id, 'nowhere'))[0].reason_class, 'theirs');
+  // Somebody who listens there says that he has it; he is no stream.
+  for (const says of ['{"ok":true}', '{"stream":"","seq":0}']) {
+    const somebody = await nats.answering('unheard.>', says);
+    const [{ attempts }] = await notifications(id, 'nowhere');
+    await until('he was heard', async () => (await notifications(id, 'nowhere')).some((n) => n.attempts > attempts && n.reason === 'answer_unknown' && somebody.answered > 0), { timeout: 20_000 });
+    somebody.end();
+  }
   await nats.stream('late', ['unheard.>']);
   await settled(id, 'nowhere');
   assert.deepEqual((await nats.messages('late')).map((m) => [m.subject, m.body.data.request_id, 'webhook-signature' in m.headers]), [['unheard.operation.failed', id, false]]);
@@ -203,7 +210,7 @@ test('TLS: the broker\'s certificate is verified, by the host\'s name and the au
 
 test('what may not be published to one subject says nothing of another on the same connection', { timeout: 60_000 }, async () => {
   const own = await Nats.start({ more: 'authorization { users: [{user: test, password: "test"}, {user: narrow, password: "pw", permissions: {publish: {deny: "mixed.p2"}}}] }', as: { user: 'test', pass: 'test' } });
-  await own.mute('mixed.p1');
+  await own.answering('mixed.p1');
   const other = await stage.fresh({
     configure: (config) => {
       config.destinations = { mixed: { url: own.url, subject: 'mixed.{provider}', user: 'narrow', password: 'pw', ...local, timeout: '3s' } };

@@ -101,19 +101,26 @@ export class Nats {
     });
   }
 
-  // Listens to a subject and never answers, so that whoever asks there waits.
-  async mute(subject) {
+  // Listens to a subject and answers that, whoever asks there; or never, so that he waits. `answered` counts; `end()`.
+  async answering(subject, says) {
     const socket = connect(this.port, '127.0.0.1');
     socket.on('error', () => {});
     this.#forget.push(atExit(() => socket.destroy()));
+    const somebody = { answered: 0, end: () => socket.destroy() };
     let said = '';
     socket.on('data', (chunk) => {
       said += chunk;
       if (/^PING\r$/m.test(chunk.toString())) socket.write('PONG\r\n');
+      if (says === undefined) return;
+      for (const [, reply] of chunk.toString('latin1').matchAll(/^H?MSG \S+ \d+ (\S+) \d+(?: \d+)?\r$/gm)) {
+        socket.write(`PUB ${reply} ${Buffer.byteLength(says)}\r\n${says}\r\n`);
+        somebody.answered += 1;
+      }
     });
     await until('its greeting', () => said.startsWith('INFO '));
     socket.write(`CONNECT ${JSON.stringify({ verbose: false, pedantic: false, headers: true, ...this.as })}\r\nSUB ${subject} 1\r\nPING\r\n`);
     await until('it listens', () => said.includes('PONG'));
+    return somebody;
   }
 
   async stream(name, subjects, more = {}) {

@@ -23,7 +23,8 @@ struct timer_row {
   operation_id operation;
   transition::timer_kind kind = transition::timer_kind::limit;
   sys_micros due_at{}, set_at{};
-  std::optional<std::string> event;  // nullopt: the configuration has to be asked
+  std::optional<sys_micros> was_due_at;  // but for outages; nullopt: none has put it off
+  std::optional<std::string> event;      // nullopt: the configuration has to be asked
   std::int32_t version = 0;
   bool fired = false;
   bool due = false;      // it has run out, and intake is up
@@ -41,13 +42,13 @@ void append_find_downtimes(checked_pipeline& to, const std::vector<operation_id>
 std::vector<downtime_row> read_downtimes(const postgres::rows& from);
 
 // Sets timers, in place of those of the same kind: `after` from the transaction's time on, or due at `at`. `since`: what it
-// counts from, where that is not now, so that outages since then put it off.
+// counts from, where that is not now, so that outages since then put it off. `was_due_at`: see timer_row.
 struct set_timers {
   bulk rows;
   set_timers();
   void add(const operation_id& id, transition::timer_kind kind, std::optional<sys_micros> at,
            std::optional<std::chrono::seconds> after, std::string_view event, std::int32_t version,
-           std::optional<sys_micros> since = std::nullopt);
+           std::optional<sys_micros> since = std::nullopt, std::optional<sys_micros> was_due_at = std::nullopt);
 };
 // There need be none.
 struct ended_timers {

@@ -35,8 +35,8 @@ inline constexpr std::chrono::seconds outage_look_every{30};
 // After each, what was missed is still being sent for `resend_gap`.
 // A limit stands still meanwhile: it is put off by as long as it ran within [began, ended + gap]. A deadline is a point in
 // time: where it falls within, it waits for the end. One that goes on has no gap behind it yet: what falls within is put off by
-// what has passed of it, and looked at again. Downtimes that ended before `set` are over and change nothing, so that
-// a timer which is put off, and set anew at that time, is not put off by the same downtime twice.
+// what has passed of it, and looked at again. Downtimes that ended before `set` are over and change nothing. One that was put
+// off before is reckoned from its first `due` again: downtimes that follow each other within the gap are one pause.
 sys_micros put_off(timer_kind what, sys_micros set, sys_micros due, std::span<const downtime> downtimes,
                    std::chrono::seconds resend_gap) noexcept;
 

@@ -27,8 +27,23 @@ TEST_F(Outages, AnOutagePutsOffOnceAndTheNextOneAgain) {
   db.sql("INSERT INTO recibo.downtimes VALUES (now() - interval '10 minutes', now() - interval '1 minute')");
   EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_put_off);
   EXPECT_EQ(minutes_left(), "14") << "nine of the outage, and five until the provider sends again";
-  run_out();
+  pass("15 minutes");
   EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_fired) << "by the same outage no second time";
+  EXPECT_NE(db.sql("SELECT reason FROM recibo.transitions ORDER BY sequence DESC LIMIT 1").find(", put off until "),
+            std::string::npos);
+}
+
+TEST_F(Outages, OneThatBeginsWithinTheGapOfTheOneBeforeIsOnePauseWithIt) {
+  timed_work work(db);
+  ASSERT_TRUE(work.one(work.registration("r-1")));
+  db.sql("UPDATE recibo.timers SET set_at = now() - interval '30 minutes', due_at = now() - interval '1 minute'");
+  db.sql("INSERT INTO recibo.downtimes VALUES (now() - interval '2 minutes', now() - interval '10 seconds')");
+  EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_put_off);
+  pass("7 minutes");
+  // What was sent again after the first one until 130 s ago is counted already.
+  db.sql("INSERT INTO recibo.downtimes VALUES (now() - interval '6 minutes', now() - interval '280 seconds')");
+  EXPECT_EQ(work.one(work.due("r-1"))->detail, record::timer_put_off);
+  EXPECT_EQ(db.sql("SELECT round(extract(epoch FROM due_at - now()) / 20) FROM recibo.timers"), "4") << "80 s, give or take";
 }
 
 TEST_F(Outages, AnOutageThatWasNotedWhileTheClockWasWrongPutsOffNothing) {

@@ -106,6 +106,13 @@ class Timers : public ::testing::Test {
   void run_out(const std::string& which = "true") {
     db.sql("UPDATE recibo.timers SET due_at = now() - interval '1 second' WHERE " + which);
   }
+  // Time passes for what is set and what was out.
+  void pass(const std::string& interval) {
+    const auto before = " - interval '" + interval + "'";
+    db.sql("UPDATE recibo.timers SET set_at = set_at" + before + ", due_at = due_at" + before + ", was_due_at = was_due_at" +
+           before);
+    db.sql("UPDATE recibo.downtimes SET began_at = began_at" + before + ", ended_at = ended_at" + before);
+  }
   std::string state() { return db.sql("SELECT string_agg(DISTINCT state, ',' ORDER BY state) FROM recibo.operations"); }
   std::string moves(const std::string& by = "clock") {
     return db.sql("SELECT count(*) FROM recibo.transitions WHERE actor_kind = '" + by + "'");
