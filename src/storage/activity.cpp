@@ -3,6 +3,7 @@
 #include "again.hpp"
 #include "missed.hpp"
 #include "recibo/postgres/sqlstate.hpp"
+#include "recibo/storage/timers.hpp"
 
 #include <utility>
 
@@ -20,7 +21,8 @@ using postgres::statement;
 // before its next attempt should have come, or a whole window was heard. Only being heard, and often enough, ends it. Rows that
 // say nothing new are left alone for two seconds. now() is the mark by which the statement that changed it knows its own work. $6
 // the expected rate's window in seconds. Nothing has been later than now: a clock that was put right takes that back, so that
-// nobody is deaf or stays silent by it.
+// nobody is deaf or stays silent by it. $7 for how many seconds a sign of life of intake holds: an outage is one as soon as it is
+// over, whether it has been noted by then or not.
 const statement watch{
     "watch_providers",
     "INSERT INTO recibo.provider_activity AS p (provider, heard_at, since, watched_at, resumed_at, alert_s, rate_within_s, "
@@ -30,7 +32,11 @@ const statement watch{
     "ON CONFLICT (provider) DO UPDATE SET heard_at = CASE WHEN greatest(p.heard_at, excluded.heard_at) > now() THEN now() ELSE "
     "greatest(p.heard_at, excluded.heard_at) END, watched_at = now(), since = least(p.since, now()), "
     "silent_at = CASE WHEN p.silent_at > now() THEN now() ELSE p.silent_at END, "
-    "resumed_at = CASE WHEN p.watched_at < now() - $5 * interval '1 second' THEN now() ELSE least(p.resumed_at, now()) END, "
+    "resumed_at = CASE WHEN p.watched_at < now() - $5 * interval '1 second' THEN now() ELSE greatest(least(p.resumed_at, now()), "
+    // Its end may be noted a moment later than this began. One that ends much later was noted while the clock was wrong.
+    "(SELECT least(x.ended_at, now()) FROM recibo.downtimes x WHERE x.ended_at < now() + $7 * interval '1 second' "
+    "ORDER BY x.ended_at DESC LIMIT 1), "
+    "(SELECT now() FROM recibo.intake i WHERE i.alive_at < now() - $7 * interval '1 second')) END, "
     // Nobody watched it, and callbacks could be taken for longer than that: it had been taken out of the configuration.
     "put_back_at = CASE WHEN now() - p.watched_at - (SELECT coalesce(sum(least(d.ended_at, now()) - greatest(d.began_at, "
     "p.watched_at)), interval '0') FROM (SELECT x.began_at, x.ended_at FROM recibo.downtimes x WHERE x.ended_at > p.watched_at "
@@ -42,7 +48,7 @@ const statement watch{
     "WHERE excluded.heard_at IS NOT NULL OR p.watched_at < now() - interval '2 seconds' "
     "OR p.watched_at > now() + interval '2 seconds' OR p.alert_s IS DISTINCT FROM excluded.alert_s "
     "OR p.rate_within_s IS DISTINCT FROM excluded.rate_within_s",
-    {oid::text_array, oid::int8_array, oid::int8_array, oid::int8_array, oid::int8, oid::int8_array}};
+    {oid::text_array, oid::int8_array, oid::int8_array, oid::int8_array, oid::int8, oid::int8_array, oid::int8}};
 
 // Into slots of a sixtieth of the window, a second at least. $1 provider, $2 window in seconds, $3 how many.
 const statement count_callbacks{
@@ -166,7 +172,7 @@ awaitable<result<std::vector<provider_change>>> watch_providers(postgres::pool& 
   }
   parameters known, by;
   known.array(std::move(providers)).array(std::move(alerts)).array(std::move(gaps)).array(std::move(heard));
-  known.int8(watch_gap.count()).array(std::move(windows));
+  known.int8(watch_gap.count()).array(std::move(windows)).int8(intake_alive_for.count());
   by.array(std::move(judged)).array(std::move(waits)).array(std::move(least)).array(std::move(within));
   by.array(std::move(destinations)).array(std::move(types));
   by.array(std::move(askers)).array(std::move(look_ups)).array(std::move(lists));

@@ -14,7 +14,8 @@
 
 namespace recibo::storage {
 
-// Not looked at for so long, nobody was ready: what was missed then is waited for first.
+// Not looked at for so long, it was not in the configuration, or nobody was ready: what was missed then is waited for first.
+// Where intake says that nobody was ready, less will do (intake_alive_for).
 inline constexpr std::chrono::seconds watch_gap{30};
 
 // What a replica knows of a provider in its configuration.

@@ -54,6 +54,18 @@ class Silence : public ::testing::Test {
            ", resumed_at = resumed_at" + minus + ", rate_since = rate_since" + minus + ", silent_at = silent_at" + minus +
            ", spoke_at = spoke_at" + minus + ", put_back_at = put_back_at" + minus);
     db.sql("UPDATE recibo.provider_counts SET at = at" + minus);
+    db.sql("UPDATE recibo.downtimes SET began_at = began_at" + minus + ", ended_at = ended_at" + minus);
+  }
+  // Nobody was ready until now, which is noted, or is about to be.
+  void outage(const std::string& for_so_long, bool noted) {
+    db.sql("UPDATE recibo.provider_activity SET watched_at = now() - interval '" + for_so_long + "'");
+    db.sql("UPDATE recibo.intake SET alive_at = now() - interval '" + for_so_long + "'");
+    if (noted) note_outage();
+  }
+  void note_outage() {
+    db.sql(
+        "WITH last AS (SELECT alive_at FROM recibo.intake), beat AS (UPDATE recibo.intake SET alive_at = now()) "
+        "INSERT INTO recibo.downtimes SELECT alive_at, now() FROM last");
   }
   void nobody_watched() {
     db.sql("UPDATE recibo.provider_activity SET watched_at = now() - interval '1 hour'");
@@ -111,10 +123,54 @@ TEST_F(Silence, AnOutageOfOursIsNotTheirs) {
   later("3 hours");
   nobody_watched();
   EXPECT_EQ(round(), "");
+  note_outage();
   later("40 minutes");
   EXPECT_EQ(round(2), "") << "not a whole window since somebody listens again";
   later("25 minutes");
   EXPECT_EQ(round(), "acme silent below_rate");
+}
+
+TEST_F(Silence, AShortOutageOfOursIsNotTheirsEither) {
+  for (const bool noted : {true, false}) {
+    SCOPED_TRACE(noted);
+    round(50, true, true);
+    later("31 minutes");
+    outage("14 seconds", noted);
+    EXPECT_EQ(round(0, true, true), "") << "quiet for its alert, but for a part of that nobody was there";
+    if (!noted) note_outage();
+    later("4 minutes");
+    EXPECT_EQ(round(0, true, true), "") << "its next attempt may be still to come";
+    later("2 minutes");
+    EXPECT_EQ(round(0, true, true), "acme silent quiet") << "after the resend gap";
+    EXPECT_EQ(round(50, true, true), "acme resumed quiet");
+    later("1 day");
+    db.sql("UPDATE recibo.provider_activity SET heard_at = now()");
+  }
+}
+
+TEST_F(Silence, AWindowOfTheRateBeginsAnewAfterAShortOutageOfOurs) {
+  for (const bool noted : {true, false}) {
+    SCOPED_TRACE(noted);
+    round(11);
+    later("65 minutes");
+    outage("14 seconds", noted);
+    EXPECT_EQ(round(9), "") << "a part of the window was lost";
+    if (!noted) note_outage();
+    later("59 minutes");
+    EXPECT_EQ(round(), "");
+    later("5 minutes");
+    EXPECT_EQ(round(), "acme silent below_rate");
+    EXPECT_EQ(round(12), "acme resumed below_rate");
+    later("1 day");
+  }
+}
+
+TEST_F(Silence, AnOutageThatEndsMuchLaterThanNowMakesNobodyDeaf) {
+  round(1, false, true);
+  later("31 minutes");
+  db.sql("INSERT INTO recibo.downtimes VALUES (now(), now() + interval '6 hours')");
+  db.sql("UPDATE recibo.provider_activity SET watched_at = now() - interval '3 seconds'");
+  EXPECT_EQ(round(0, false, true), "acme silent quiet");
 }
 
 TEST_F(Silence, WhoIsPutBackIntoTheConfigurationIsWaitedForAsLongAsEver) {
