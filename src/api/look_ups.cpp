@@ -191,7 +191,9 @@ void add_look_ups(endpoint_table& to) {
           required("started_at", instant()),
           required("since", about(instant(), "Events since then.")),
           required("done", about(boolean(), "The last page was read, or it is given up.")),
-          or_null("reason", about(string(), "Why it is given up, or what is in the way; null: nothing.")),
+          or_null("reason", about(string(),
+                                  "Why it is given up, or what is in the way; cursor_repeated: it ended with a page that named "
+                                  "itself; null: nothing.")),
           or_null("next_attempt_at", about(instant(), "When it is tried again, where something is in the way; null: at once.")),
           required("pages", about(integer(), "Pages whose events are on record.")),
           required("events", about(integer(), "Events in them.")),

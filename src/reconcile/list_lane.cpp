@@ -26,6 +26,8 @@ constexpr int page_lost_most = 3;
 // Where all attempts were in vain, the provider may be out for longer: as many again after a while, for a day or so.
 constexpr std::chrono::hours page_again_after{1};
 constexpr int page_rounds_most = 24;
+// The last page names itself as the one behind it: some do, and some that do not keep to the cursor, so that it is told.
+constexpr std::string_view cursor_repeated = "cursor_repeated";
 
 const config::provider* listing_provider(const config::settings& settings, const std::string& name) {
   const auto found = settings.providers.find(name);
@@ -105,7 +107,8 @@ void list_lane::tell(const storage::page_outcome& outcome) {
     log::write(at, what, {{"provider", name_}, {"event_list_id", to_string(outcome.id)}, {"reason", outcome.reason}});
   };
   switch (outcome.what) {
-    case page_next::done: return say(log::level::info, "a list of events has been read", "done");
+    case page_next::done:
+      return say(outcome.reason.empty() ? log::level::info : log::level::warn, "a list of events has been read", "done");
     case page_next::failed: return say(log::level::error, "a list of events is given up", "failed");
     case page_next::later:
       return say(log::level::error, "a list of events cannot be read; it is tried again after a while", "later");
@@ -184,11 +187,11 @@ awaitable<bool> list_lane::record_page(settings_ptr settings, storage::claimed_p
   const auto* const whole = group.parts.size() == 1 ? &group.parts.front().unprocessable : nullptr;
   const bool is_list =
       whole == nullptr || !*whole || ((*whole)->code != permanent::malformed_json && !(*whole)->detail.starts_with("each:"));
-  auto behind = next_page(rule, answer.body, page.cursor, group.parts.size());
-  if (!is_list || !behind) {
-    put_off(rule, page, is_list ? code_word(behind.error().code) : "no_list", std::nullopt, outcome);
+  if (!is_list) {
+    put_off(rule, page, "no_list", std::nullopt, outcome);
     co_return false;
   }
+  const auto behind = next_page(rule, answer.body, page.cursor, group.parts.size());
   outcome.events = static_cast<std::int64_t>(group.parts.size());
   // What cannot be understood is counted, and kept nowhere: the list still has it when the map is mended.
   std::erase_if(group.parts, [&](const record::callback& c) {
@@ -218,7 +221,14 @@ awaitable<bool> list_lane::record_page(settings_ptr settings, storage::claimed_p
     }
     for (const auto& one : recorded->parts) count(one, outcome);
   }
-  outcome.cursor = std::move(*behind);
+  if (!behind) {
+    // It is read again, and counted when what is behind it can be asked for; what it has moved already counts once all the same.
+    outcome.events = outcome.known = outcome.parked = outcome.review = outcome.failed = 0;
+    put_off(rule, page, code_word(behind.error().code), std::nullopt, outcome);
+    co_return false;
+  }
+  outcome.cursor = behind->cursor;
+  if (behind->repeated) outcome.reason = cursor_repeated;
   co_return true;
 }
 

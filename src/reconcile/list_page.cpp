@@ -62,21 +62,21 @@ result<http::outbound_request> page_request(const config::list_rule& rule, sys_m
   return out;
 }
 
-result<std::string> next_page(const config::list_rule& rule, std::string_view body, std::string_view cursor, std::size_t events) {
-  if (rule.parameter.empty()) return std::string();
-  if (!rule.next) return events == 0 ? std::string() : std::to_string(number_of(cursor, rule.first) + 1);
+result<page_behind> next_page(const config::list_rule& rule, std::string_view body, std::string_view cursor, std::size_t events) {
+  if (rule.parameter.empty()) return page_behind();
+  if (!rule.next) return events == 0 ? page_behind() : page_behind{std::to_string(number_of(cursor, rule.first) + 1)};
   const auto whole = parse_json(body);
   if (!whole) return error(permanent::answer_malformed, "the page is not JSON");
   const auto* at = value_at(*whole, *rule.next);
-  if (at == nullptr || at->is(json_value::kind::null)) return std::string();
+  if (at == nullptr || at->is(json_value::kind::null)) return page_behind();
+  if (at->is(json_value::kind::boolean) && !at->boolean) return page_behind();
   if (!at->is(json_value::kind::string) && !at->is(json_value::kind::number))
     return error(permanent::answer_malformed, "what stands at next.from is no text and no number");
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (at->text.size() > cursor_bytes_max || std::any_of(at->text.begin(), at->text.end(), control))
     return error(permanent::answer_malformed, "what stands at next.from cannot be asked for");
-  if (!at->text.empty() && at->text == cursor)
-    return error(permanent::check_failed, "the page behind is the page itself: it would never end");
-  return at->text;
+  if (!at->text.empty() && at->text == cursor) return page_behind{std::string(), true};
+  return page_behind{at->text};
 }
 
 }  // namespace recibo::reconcile

@@ -15,9 +15,12 @@ namespace recibo::reconcile {
 // permanent::malformed_field   the URL would be of something else
 result<http::outbound_request> page_request(const config::list_rule& rule, sys_micros since, std::string_view cursor);
 
-// What the page behind is asked by; empty: there is none. `events`: of this page.
+struct page_behind {
+  std::string cursor;     // what it is asked by; empty: there is none
+  bool repeated = false;  // there is none, for it would be this page: it would never end
+};
+// `events`: of this page.
 // permanent::answer_malformed   no JSON, or what stands at `next` is no name of a page
-// permanent::check_failed       the page behind is this one: it would never end
-result<std::string> next_page(const config::list_rule& rule, std::string_view body, std::string_view cursor, std::size_t events);
+result<page_behind> next_page(const config::list_rule& rule, std::string_view body, std::string_view cursor, std::size_t events);
 
 }  // namespace recibo::reconcile

@@ -117,9 +117,30 @@ test('a list that would never end is given up, with what was read on record', as
   lists.set('endless', [[event(id, 'x-1')], [], [], [], []]);
   const report = await done(await start('endless'));
   assert.deepEqual([report.reason, report.pages, report.healed], ['too_many_pages', 3, 1], JSON.stringify(report));
-  lists.set('endless', [{ data: [], next: 'c1' }, { data: [], next: 'c1' }]);
-  const same = await postponed(await start('endless'), 'check_failed');
-  assert.deepEqual([same.done, same.pages], [false, 1], JSON.stringify(same));
+});
+
+test('a page whose cursor leads nowhere is on record all the same', async () => {
+  const [itself, ended, odd] = [await accepted('listed'), await accepted('listed'), await accepted('broken')];
+  lists.set('listed', [{ data: [], next: 'c1' }, { data: [event(itself, 'i-1')], next: 'c1' }]);
+  const same = await done(await start('listed'));
+  assert.deepEqual([same.reason, same.pages, same.healed], ['cursor_repeated', 2, 1], JSON.stringify(same));
+  lists.set('listed', [{ data: [event(ended, 'i-2')], next: false }]);
+  const last = await done(await start('listed'));
+  assert.deepEqual([last.reason, last.pages, last.healed], [null, 1, 1], JSON.stringify(last));
+  for (const id of [itself, ended]) assert.equal((await recibo.get(id)).state, 'completed');
+  // Nobody knows what is behind it, so that it is asked for again.
+  lists.set('broken', [{ data: [event(odd, 'i-3')], next: { page: 2 } }]);
+  const before = asked('broken').length;
+  const started = await start('broken');
+  const waits = await postponed(started, 'answer_malformed');
+  assert.deepEqual([waits.pages, waits.events, waits.healed, waits.known], [0, 0, 1, 0], JSON.stringify(waits));
+  assert.equal(asked('broken').length - before, 3);
+  assert.equal((await recibo.get(odd)).state, 'completed');
+  await recibo.expectCounts(odd, 1, 1, 0);
+  assert.equal(await recibo.metric('recibo_event_lists_total', { provider: 'broken', result: 'later' }), 1);
+  lists.set('broken', [[event(odd, 'i-3')]]);
+  const mended = await done(await start('broken'));
+  assert.deepEqual([mended.pages, mended.events, mended.known], [1, 1, 1], JSON.stringify(mended));
 });
 
 test('what is no list, or no answer, is asked for again, and once more after a while; what is refused is given up', async () => {
@@ -131,7 +152,7 @@ test('what is no list, or no answer, is asked for again, and once more after a w
     assert.deepEqual([report.reason, report.pages, report.events], [reason, 0, 0], JSON.stringify(report));
     assert.equal(asked('broken').length - before, reason === 'refused' ? 1 : 3, 'wanted anew, it has all its attempts');
   }
-  assert.equal(await recibo.metric('recibo_event_lists_total', { provider: 'broken', result: 'later' }), 3);
+  assert.equal(await recibo.metric('recibo_event_lists_total', { provider: 'broken', result: 'later' }), 4);
   assert.equal(await recibo.metric('recibo_event_lists_total', { provider: 'broken', result: 'failed' }), 1);
   await until('it is seen', async () => (await recibo.metric('recibo_oldest_age_seconds', { queue: 'event_list:broken' })) > 0, { timeout: 40_000 });
   const missed = await accepted('broken');

@@ -48,10 +48,11 @@ TEST(PageRequest, ACursorIsOneValueOfOneParameter) {
 
 TEST(NextPage, StandsInTheAnswer) {
   const auto rule = list_of("https://api.p1.test/events", "cursor", "/meta/a~1b");
-  EXPECT_EQ(*next_page(rule, R"({"meta":{"a/b":"c2"}})", "c1", 3), "c2");
-  EXPECT_EQ(*next_page(rule, R"({"meta":{"a/b":7}})", "", 3), "7");
-  for (const char* last : {R"({"meta":{"a/b":null}})", R"({"meta":{"a/b":""}})", R"({"meta":{}})", R"({"meta":[]})", "{}"})
-    EXPECT_EQ(*next_page(rule, last, "c1", 3), "") << last;
+  EXPECT_EQ(next_page(rule, R"({"meta":{"a/b":"c2"}})", "c1", 3)->cursor, "c2");
+  EXPECT_EQ(next_page(rule, R"({"meta":{"a/b":7}})", "", 3)->cursor, "7");
+  for (const char* last : {R"({"meta":{"a/b":null}})", R"({"meta":{"a/b":""}})", R"({"meta":{}})", R"({"meta":[]})", "{}",
+                           R"({"meta":{"a/b":false}})"})
+    EXPECT_EQ(next_page(rule, last, "c1", 3)->cursor, "") << last;
 }
 
 TEST(NextPage, WhatCannotBeAskedForIsSaid) {
@@ -60,21 +61,30 @@ TEST(NextPage, WhatCannotBeAskedForIsSaid) {
   EXPECT_EQ(next_page(rule, R"({"next":{"url":"https://evil.example"}})", "", 1).error().code, permanent::answer_malformed);
   EXPECT_EQ(next_page(rule, "{\"next\":\"a\\u000ab\"}", "", 1).error().code, permanent::answer_malformed);
   EXPECT_EQ(next_page(rule, "{\"next\":\"" + std::string(2049, 'x') + "\"}", "", 1).error().code, permanent::answer_malformed);
-  EXPECT_EQ(next_page(rule, R"({"next":"c1"})", "c1", 1).error().code, permanent::check_failed) << "it would never end";
+  EXPECT_EQ(next_page(rule, R"({"next":true})", "", 1).error().code, permanent::answer_malformed);
+}
+
+TEST(NextPage, OneThatNamesItselfIsTheLast) {
+  const auto rule = list_of("https://api.p1.test/events");
+  const auto same = next_page(rule, R"({"next":"c1"})", "c1", 1);
+  EXPECT_EQ(same->cursor, "");
+  EXPECT_TRUE(same->repeated) << "it would never end";
+  EXPECT_FALSE(next_page(rule, R"({"next":"c2"})", "c1", 1)->repeated);
+  EXPECT_FALSE(next_page(rule, R"({"next":""})", "", 1)->repeated);
 }
 
 TEST(NextPage, IsCountedUpUntilOneIsEmpty) {
   auto rule = list_of("https://api.p1.test/events", "page", std::nullopt);
-  EXPECT_EQ(*next_page(rule, "", "", 5), "2");
-  EXPECT_EQ(*next_page(rule, "", "2", 5), "3");
-  EXPECT_EQ(*next_page(rule, "", "3", 0), "");
+  EXPECT_EQ(next_page(rule, "", "", 5)->cursor, "2");
+  EXPECT_EQ(next_page(rule, "", "2", 5)->cursor, "3");
+  EXPECT_EQ(next_page(rule, "", "3", 0)->cursor, "");
   rule.first = 0;
-  EXPECT_EQ(*next_page(rule, "", "", 5), "1");
+  EXPECT_EQ(next_page(rule, "", "", 5)->cursor, "1");
 }
 
 TEST(NextPage, IsNoneWhereThereIsOnePage) {
   const auto rule = list_of("https://api.p1.test/events", "", std::nullopt);
-  EXPECT_EQ(*next_page(rule, R"({"next":"c1"})", "", 5), "");
+  EXPECT_EQ(next_page(rule, R"({"next":"c1"})", "", 5)->cursor, "");
 }
 
 }  // namespace
