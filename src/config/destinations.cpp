@@ -63,11 +63,19 @@ void read_secrets(reading& r, section& s, bool needed, destination& out) {
   std::vector<read_secret> all;
   if (one) all.push_back(read_one_secret(r, one, "secret-1"));
   if (list) all = read_secret_list(r, list);
+  bool any_valid = false, good = !all.empty();
   for (read_secret& secret : all) {
+    good = good && secret.good;
     if (!secret.good) continue;
     fill_key(r, secret);
+    any_valid = any_valid || secret.secret.valid_at(r.now());
     out.keys.secrets.push_back(std::move(secret.secret));
   }
+  // No error: another replica may be up already when one becomes valid.
+  if (good && !any_valid)
+    r.warn(list ? list.at : one.at, std::string(list ? list.name : one.name) +
+                                        ": none of them is valid now; nothing can be signed, and " + std::string(s.name()) +
+                                        " is paused with the first notification");
 }
 
 void read_events(reading& r, const field& f, const std::set<std::string>& types, destination& out) {

@@ -128,7 +128,7 @@ void read_validity(reading& r, section& s, verify::named_secret& out) {
   if (out.from && out.until && *out.from >= *out.until) {
     r.error(until.at, "until: not after from, so that this secret is never valid");
   } else if (out.until && *out.until <= r.now()) {
-    r.warn(until.at, "until: this secret is no longer valid and can be removed");
+    r.warn(until.at, "until: this secret is no longer valid and can be removed once another one is");
   }
 }
 

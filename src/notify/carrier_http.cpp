@@ -21,7 +21,7 @@ class http_carrier final : public carrier {
     sent out;
     auto headers = headers_of(one.what, one.body, to.keys, recibo::now());
     if (!headers) {
-      out.judged = {verdict::again, "no_valid_secret", false, {}};
+      out.judged = {verdict::unsigned_now, "no_valid_secret", false, {}};
       out.unsent = true;
       co_return out;
     }

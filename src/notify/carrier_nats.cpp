@@ -123,7 +123,7 @@ awaitable<sent> nats_carrier::send(const config::destination& to, parcel one) {
   sent out;
   auto headers = headers_of(one.what, one.body, to.keys, recibo::now());
   if (!headers) {
-    out.judged = {verdict::again, "no_valid_secret", false, {}};
+    out.judged = {verdict::unsigned_now, "no_valid_secret", false, {}};
     out.unsent = true;
     co_return out;
   }

@@ -293,6 +293,11 @@ awaitable<void> lane::deliver(parcel one) {
       outcome.wait = after_pause;
       stopped_for_ = judged.reason;
       break;
+    case verdict::unsigned_now:
+      outcome.what = next::returned;
+      outcome.wait = after_pause;
+      stopped_for_ = judged.reason;
+      break;
     case verdict::again: {
       const auto wait = next_wait(to.retry, what.attempts - what.attempts_before, judged, random());
       outcome.what = wait ? next::retry : next::dead;
@@ -301,9 +306,11 @@ awaitable<void> lane::deliver(parcel one) {
       break;
     }
   }
-  // A refusal of this one says nothing against the destination: it answered. One that cannot be sent, by itself, says nothing at
+  // A refusal of this one says nothing against the destination: it answered. One that cannot be sent, or signed, says nothing at
   // all, and neither does one that nobody was there for.
-  if (astray) {
+  if (judged.what == verdict::unsigned_now) {
+    outcome.taken.reset();
+  } else if (astray) {
     outcome.taken = false;
   } else if (judged.what != verdict::never || (!came.unsent && !judged.of_address)) {
     outcome.taken = judged.what == verdict::delivered || judged.what == verdict::never;

@@ -75,6 +75,7 @@ judged_attempt judge_attempt(const result<http::outbound_answer>& answer, std::s
       out.unauthorized = true;
       break;
     case notify::verdict::gone:
+    case notify::verdict::unsigned_now:
     case notify::verdict::never: out.what = next_step::give_up; break;
   }
   return out;

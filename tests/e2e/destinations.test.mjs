@@ -167,6 +167,33 @@ test('what waits for a destination that is not configured any more is seen, and 
   await until('the gauge is at rest', async () => (await recibo.metric('recibo_oldest_age_seconds', { queue: 'stranded' })) === 0, { timeout: 40_000, interval: 1_000 });
 });
 
+test('one that no secret is valid for is paused, and no attempt is lost by it', async () => {
+  const all = { ...recibo.config.destinations };
+  const later = { name: 'later', value: secret, from: '2999-01-01T00:00:00Z' };
+  const { secret: _, ...mute } = { ...all.mail, retry: { attempts: 1, first: '1s', max: '1s' } };
+  const reloaded = await configureAs({ ...all, mail: { ...mute, secrets: [later] } });
+  assert.ok(reloaded.warnings.some((w) => /none of them is valid now; nothing can be signed, and mail is paused/.test(w.message)), JSON.stringify(reloaded.warnings));
+  const before = mail.got.length;
+  await acceptSome(12);
+  const paused = await until('it is paused', async () => {
+    const now = await destination('mail');
+    return now.paused && now;
+  }, { timeout: 20_000 });
+  assert.deepEqual([paused.paused_by, paused.paused_reason, paused.breaker], ['recibo', 'no_valid_secret', 'closed']);
+  await until('the log says so', () => /"a destination is paused: it needs a person".*no_valid_secret/.test(recibo.service.tail()), { timeout: 10_000 });
+  // Resumed too early it is paused again, and still nothing is dead.
+  const deadBefore = paused.dead;
+  await resume('mail');
+  await until('it is paused again', async () => (await destination('mail')).paused_at > paused.paused_at, { timeout: 20_000 });
+  const waiting = await notifications('destination=mail&status=pending');
+  assert.deepEqual([waiting.length, (await destination('mail')).dead, mail.got.length], [12, deadBefore, before]);
+  await configureAs({ ...all, mail: { ...mute, secrets: [{ ...later, from: '2020-01-01T00:00:00Z' }] } });
+  await resume('mail');
+  await until('they are delivered', async () => (await destination('mail')).pending === 0, { timeout: 20_000 });
+  assert.deepEqual([mail.got.length - before, (await destination('mail')).dead], [12, deadBefore]);
+  await configureAs(all);
+});
+
 test('at the end nothing was told wrongly', () => {
   assert.deepEqual([...ledger.problems, ...mail.problems], []);
   for (const one of [ledger, mail]) one.stop();

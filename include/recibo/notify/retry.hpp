@@ -20,6 +20,7 @@ enum class verdict {
   never,         // the same bytes will be refused again: dead at once
   unauthorized,  // 401, 403, 407: nothing will pass until a person has acted; the destination is paused
   gone,          // 410: it wants nothing any more; the destination is paused
+  unsigned_now,  // no secret is valid now, so that nothing was sent; the destination is paused, and no attempt is counted
 };
 
 struct judgement {

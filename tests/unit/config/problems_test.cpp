@@ -996,8 +996,25 @@ providers:
   ASSERT_EQ(lines_of(l.problems), std::vector<std::string>{});
   EXPECT_THAT(lines_of(l.warnings),
               ::testing::IsSupersetOf({"1:48: expires: this token has expired and can be removed",
-                                       "4:63: until: this secret is no longer valid and can be removed",
+                                       "4:63: until: this secret is no longer valid and can be removed once another one is",
                                        "4:39: secrets: none of them is valid now; every callback of p will be refused"}));
+}
+
+TEST(Warnings, ADestinationWhoseSecretsAreNoneOfThemValidNow) {
+  const std::string key = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwd";
+  const auto said = [&](const std::string& secrets) {
+    const auto l = load("destinations: {d: {url: \"https://d.test/hook\", " + secrets + "}}\n");
+    EXPECT_EQ(lines_of(l.problems), std::vector<std::string>{});
+    int found = 0;
+    for (const auto& line : lines_of(l.warnings))
+      found += line.find("none of them is valid now; nothing can be signed, and d is paused") != std::string::npos ? 1 : 0;
+    return found;
+  };
+  EXPECT_EQ(said("secrets: [{value: " + key + ", until: 2020-01-01T00:00:00Z}]"), 1);
+  EXPECT_EQ(said("secrets: [{value: " + key + ", from: 2999-01-01T00:00:00Z}]"), 1);
+  EXPECT_EQ(said("secret: {value: " + key + ", from: 2999-01-01T00:00:00Z}"), 1);
+  EXPECT_EQ(said("secrets: [{value: " + key + ", until: 2999-01-01T00:00:00Z}]"), 0);
+  EXPECT_EQ(said("secret: " + key), 0);
 }
 
 TEST(Warnings, ASharedSecretThatCanBeFoundByTrying) {
