@@ -82,11 +82,13 @@ binary_array timer_operations(const std::vector<operation_id>& operations) {
 
 }  // namespace
 
-const statement select_due_timers{"select_due_timers",
-                                  "SELECT o.request_id, d.kind FROM (SELECT t.operation, t.kind, t.due_at FROM recibo.timers t "
-                                  "WHERE t.fired_at IS NULL AND t.due_at <= now() ORDER BY t.due_at LIMIT $1) d "
-                                  "JOIN recibo.operations o ON o.id = d.operation ORDER BY d.due_at",
-                                  {oid::int8}};
+// An operation that somebody holds is passed over before the limit counts: however many are held, the others have their turn.
+const statement select_due_timers{
+    "select_due_timers",
+    "SELECT o.request_id, t.kind FROM recibo.timers t CROSS JOIN LATERAL (SELECT x.request_id FROM recibo.operations x "
+    "WHERE x.id = t.operation OFFSET 0 FOR NO KEY UPDATE OF x SKIP LOCKED) o "
+    "WHERE t.fired_at IS NULL AND t.due_at <= now() ORDER BY t.due_at LIMIT $1",
+    {oid::int8}};
 
 const statement select_due_reviews{
     "select_due_reviews",

@@ -71,7 +71,7 @@ struct resumed_deadlines {
 };
 
 // For the clock's rounds: what has run out, the oldest first; reviews that nobody was reminded of.
-// $1 rows at most; request_id, kind.
+// $1 rows at most; request_id, kind. Without those whose operation somebody holds just now.
 extern const postgres::statement select_due_timers;
 // $1 rows at most; id, request_id (NULL: it has no operation), kind, owner. Without those that somebody acts on just now.
 extern const postgres::statement select_due_reviews;

@@ -202,6 +202,38 @@ TEST_F(Timers, ADeadlineThatHasPassedIsNotRaisedAgainAfterReopening) {
   EXPECT_EQ(db.sql("SELECT string_agg(DISTINCT state, ',') FROM recibo.operations"), "processing");
 }
 
+TEST_F(Timers, HoweverManyOperationsAreHeldTheOthersRunOut) {
+  timed_work work(db);
+  constexpr int held_operations = 1'100, at_once = 100;  // more than are looked at in a round
+  for (int i = 0; i < held_operations; i += at_once) {
+    std::vector<record::work> some;
+    for (int k = i; k < i + at_once; ++k) some.emplace_back(work.registration("held-" + std::to_string(k)));
+    for (const auto& one : work.all(std::move(some))) ASSERT_TRUE(one);
+  }
+  ASSERT_TRUE(work.one(work.registration("free")));
+  run_out();
+  db.sql(
+      "UPDATE recibo.timers SET due_at = due_at + interval '500 milliseconds' WHERE operation = (SELECT id FROM "
+      "recibo.operations WHERE request_id = 'free')");
+  session holder(db);
+  holder.sql("BEGIN");
+  holder.sql("SELECT FROM recibo.operations WHERE request_id <> 'free' FOR NO KEY UPDATE");
+  postgres::pool pool(work.context.get_executor(), db.service_url(), 1);
+  config::snapshot settings(work.settings);
+  const process::record_function record = [&](record::work what, std::chrono::steady_clock::time_point until) {
+    return work.recorder().record(std::move(what), until);
+  };
+  process::clock_round done;
+  auto round = [&]() -> boost::asio::awaitable<void> { done = co_await process::fire_due(pool, settings, record); };
+  work.run(round);
+  EXPECT_EQ(done.fired, 1);
+  EXPECT_EQ(done.failed, 0) << "nobody waits for what is held";
+  EXPECT_EQ(db.sql("SELECT state FROM recibo.operations WHERE request_id = 'free'"), "unknown");
+  holder.sql("COMMIT");
+  work.run(round);
+  EXPECT_GT(done.fired, 0);
+}
+
 TEST_F(Timers, RemindersGoOnBesideAReviewThatSomebodyHolds) {
   timed_work work(db);
   for (const auto* id : {"r-1", "r-2"}) {
