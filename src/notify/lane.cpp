@@ -32,6 +32,9 @@ constexpr int sweep_most = 2'000, behind_most = 1'000;
 // Claimed beyond what is being sent, so that nobody waits for the database; it is a fraction of a second's work.
 constexpr int ahead_most = 256;
 
+// An outcome whose row somebody holds is said again that much later; at the end a few times.
+constexpr auto after_busy = 200ms;
+constexpr int busy_tries = 5;
 // What is cut off needs a moment to end.
 constexpr auto carrier_grace = 500ms;
 
@@ -84,7 +87,14 @@ awaitable<void> lane::stop(time_point until) {
   if (!gone) co_await tasks_.end();
   give_back_ready();
   co_await heed_trouble();
-  co_await exchange(parts_.settings.get(), false);
+  boost::asio::steady_timer pause(due_timer_.get_executor());
+  for (int i = 0; i < busy_tries && (i == 0 || (!done_.empty() && steady_clock::now() < until)); ++i) {
+    if (i > 0) {
+      pause.expires_after(after_busy);
+      co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    }
+    co_await exchange(parts_.settings.get(), false);
+  }
   co_await nats_->wait(std::max(until, steady_clock::now() + carrier_grace));
   if (!done_.empty()) log::warn("outcomes of notifications are left to their leases", {{"destination", name_}});
 }
@@ -194,8 +204,18 @@ awaitable<bool> lane::exchange(settings_ptr settings, bool claims) {
   on_record = true;
   // Where there were many, there are more.
   if (what && what->put_behind > 0 && came->put_behind < behind_most / 2) sorted_ = steady_clock::now();
-  for (const auto& one : batch)
-    if (one.wait > milliseconds(0)) wake_after(one.wait);
+  for (auto& one : batch) {
+    const bool busy = std::any_of(came->busy.begin(), came->busy.end(), [&](const auto& row) {
+      return row.operation == one.operation && row.sequence == one.sequence;
+    });
+    if (!busy) {
+      if (one.wait > milliseconds(0)) wake_after(one.wait);
+      continue;
+    }
+    one.taken.reset();  // what it says of the destination is noted
+    done_.push_back(std::move(one));
+  }
+  if (!came->busy.empty()) wake_after(after_busy);
   auto claimed = std::move(came->all);
   if (!what || claimed.empty()) co_return false;
   if (what->probe) {

@@ -90,25 +90,37 @@ const statement claim_probe{
         "AND n.operation = s.operation AND n.sequence = s.sequence OFFSET 0 FOR UPDATE OF n SKIP LOCKED) one LIMIT $3)"),
     claim_types};
 
+// What somebody holds just now is left out, here and when an outcome is settled: one such row holds up none of the others.
+const std::string free_of_m =
+    "(SELECT x.operation, x.sequence FROM recibo.notifications x WHERE x.operation = m.operation AND x.sequence = m.sequence "
+    "AND x.destination = $1 AND x.status IS NOT DISTINCT FROM 'pending' AND x.leased_by = $2 AND x.attempts = m.attempt "
+    "OFFSET 0 FOR UPDATE SKIP LOCKED) f ";
 const statement extend{
     "extend_leases",
-    "UPDATE recibo.notifications n SET lease_until = now() + $2 * interval '1 millisecond' FROM unnest($4, $5, $6) AS "
-    "m(operation, sequence, attempt) WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $3 "
-    "AND n.status IS NOT DISTINCT FROM 'pending' AND n.leased_by = $1 AND n.attempts = m.attempt",
-    {oid::uuid, oid::int8, oid::text, oid::uuid_array, oid::int4_array, oid::int4_array}};
+    "WITH mine AS MATERIALIZED (SELECT f.operation, f.sequence FROM unnest($4, $5, $6) AS m(operation, sequence, attempt) "
+    "CROSS JOIN LATERAL " +
+        free_of_m +
+        ") UPDATE recibo.notifications n SET lease_until = now() + $3 * interval '1 millisecond' FROM mine m "
+        "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1",
+    {oid::text, oid::uuid, oid::int8, oid::uuid_array, oid::int4_array, oid::int4_array}};
 
+// It answers with those that somebody holds: they are this claim's, and are not settled.
 const statement settle{
     "settle_notifications",
-    "UPDATE recibo.notifications n SET status = m.status, lease_until = NULL, leased_by = NULL, "
-    "delivered_at = CASE WHEN m.status = 'delivered' THEN now() END, dead_at = CASE WHEN m.status = 'dead' THEN now() END, "
-    "next_attempt_at = CASE WHEN m.wait_ms > 0 THEN now() + m.wait_ms * interval '1 millisecond' END, "
-    "attempts_before = n.attempts_before + (CASE WHEN m.sent THEN 0 ELSE 1 END), "
-    "reason = CASE WHEN m.status = 'delivered' THEN NULL ELSE m.reason END, "
-    "reason_class = CASE WHEN m.status = 'delivered' THEN NULL ELSE m.reason_class END "
-    "FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) AS m(operation, sequence, attempt, status, wait_ms, reason, reason_class, "
-    "sent) "
-    "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1 AND n.status IS NOT DISTINCT FROM "
-    "'pending' AND n.leased_by = $2 AND n.attempts = m.attempt",
+    "WITH seen AS MATERIALIZED (SELECT m.*, f.operation IS NOT NULL AS free FROM unnest($3, $4, $5, $6, $7, $8, $9, $10) AS "
+    "m(operation, sequence, attempt, status, wait_ms, reason, reason_class, sent) LEFT JOIN LATERAL " +
+        free_of_m +
+        "ON true), settled AS (UPDATE recibo.notifications n SET status = m.status, lease_until = NULL, leased_by = NULL, "
+        "delivered_at = CASE WHEN m.status = 'delivered' THEN now() END, dead_at = CASE WHEN m.status = 'dead' THEN now() END, "
+        "next_attempt_at = CASE WHEN m.wait_ms > 0 THEN now() + m.wait_ms * interval '1 millisecond' END, "
+        "attempts_before = n.attempts_before + (CASE WHEN m.sent THEN 0 ELSE 1 END), "
+        "reason = CASE WHEN m.status = 'delivered' THEN NULL ELSE m.reason END, "
+        "reason_class = CASE WHEN m.status = 'delivered' THEN NULL ELSE m.reason_class END "
+        "FROM seen m WHERE m.free AND n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1) "
+        "SELECT m.operation, m.sequence FROM seen m WHERE NOT m.free AND EXISTS (SELECT FROM recibo.notifications x WHERE "
+        "x.operation = m.operation AND x.sequence = m.sequence AND x.destination = $1 AND x.status IS NOT DISTINCT FROM "
+        "'pending' "
+        "AND x.leased_by = $2 AND x.attempts = m.attempt OFFSET 0)",
     {oid::text, oid::uuid, oid::uuid_array, oid::int4_array, oid::int4_array, oid::text_array, oid::int8_array, oid::text_array,
      oid::text_array, oid::boolean_array}};
 
@@ -209,7 +221,8 @@ void append_trouble(pipeline& to, const std::string& destination, const std::vec
   to.add(taken ? end_failing : begin_failing, std::move(name));
 }
 
-void append_outcomes(pipeline& to, const std::string& destination, dispatcher_id by, std::vector<attempt_outcome> all) {
+// Returns which of the answers is that of `settle`.
+std::size_t append_outcomes(pipeline& to, const std::string& destination, dispatcher_id by, std::vector<attempt_outcome> all) {
   // Rows are locked in one order by everybody.
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return std::tie(a.operation, a.sequence) < std::tie(b.operation, b.sequence); });
@@ -251,6 +264,7 @@ void append_outcomes(pipeline& to, const std::string& destination, dispatcher_id
   settled.text(destination).uuid(by).array(std::move(operations)).array(std::move(sequences)).array(std::move(attempts));
   settled.array(std::move(statuses)).array(std::move(waits)).array(std::move(reasons)).array(std::move(classes));
   settled.array(std::move(sent));
+  const std::size_t settle_at = to.steps().size();
   to.add(settle, std::move(settled));
   if (over.size() > 0) append_wake_behind(to, destination, std::move(over), std::move(over_at));
   if (tried) {
@@ -259,6 +273,7 @@ void append_outcomes(pipeline& to, const std::string& destination, dispatcher_id
     seen.array(std::move(outcomes)).array(std::move(excerpts)).text(destination);
     to.add(insert_attempts, std::move(seen));
   }
+  return settle_at;
 }
 
 }  // namespace
@@ -274,7 +289,7 @@ awaitable<result<void>> extend_leases(postgres::pool& pool, std::string destinat
     attempts.add_int4(one.attempt);
   }
   parameters with;
-  with.uuid(by).int8(lease.count()).text(destination);
+  with.text(destination).uuid(by).int8(lease.count());
   with.array(std::move(operations)).array(std::move(sequences)).array(std::move(attempts));
   pipeline work;
   work.add(by_index).add(extend, std::move(with));
@@ -287,7 +302,8 @@ awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std::string dest
                                           std::vector<attempt_outcome> done, std::optional<claim_query> next, deadline until) {
   pipeline work;
   work.add(by_index);
-  if (!done.empty()) append_outcomes(work, destination, by, std::move(done));
+  std::optional<std::size_t> settle_at;
+  if (!done.empty()) settle_at = append_outcomes(work, destination, by, std::move(done));
   if (next && next->put_behind > 0) {
     append_put_behind(work, destination, next->due_since.value_or(sys_micros{}), next->put_behind);
   }
@@ -312,6 +328,10 @@ awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std::string dest
   const auto ran = co_await std::move(running);
   if (!ran.ok()) co_return postgres::to_error(ran);
   claims out;
+  if (settle_at) {
+    const auto& busy = ran.answers[*settle_at];
+    for (int i = 0; i < busy.size(); ++i) out.busy.push_back({busy.id<operation_id>(i, 0), busy.int4(i, 1)});
+  }
   if (!next) co_return out;
   if (next->put_behind > 0) out.put_behind = ran.answers[probe_at - 1].affected();
   const auto& rows = ran.answers[probe_at + (next->probe ? 1 : 0)];

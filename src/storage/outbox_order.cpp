@@ -41,14 +41,15 @@ const statement put_behind{
     "UPDATE recibo.notifications n SET next_attempt_at = m.next_attempt_at + interval '10 seconds', behind = true FROM mine m "
     "WHERE n.operation = m.operation AND n.sequence = m.sequence AND n.destination = $1",
     {oid::text, oid::timestamptz, oid::int8}};
-// After the statement that ended the one before: it sees what was put off until then. In the order of the locks.
+// After the statement that ended the one before: it sees what was put off until then. It waits for nobody: one that somebody
+// holds just now is found when its time comes.
 const statement wake_behind{
     "wake_behind_notifications",
     "UPDATE recibo.notifications n SET next_attempt_at = now(), behind = false FROM unnest($2, $3) AS m(operation, sequence) "
     "CROSS JOIN LATERAL (SELECT x.operation, x.sequence FROM recibo.notifications x WHERE x.operation = m.operation "
     "AND x.sequence > m.sequence AND x.destination = $1 AND x.status IS NOT DISTINCT FROM 'pending' AND x.behind ORDER BY "
     "x.sequence "
-    "OFFSET 0 FOR UPDATE) w WHERE n.operation = w.operation AND n.sequence = w.sequence AND n.destination = $1",
+    "OFFSET 0 FOR UPDATE SKIP LOCKED) w WHERE n.operation = w.operation AND n.sequence = w.sequence AND n.destination = $1",
     {oid::text, oid::uuid_array, oid::int4_array}};
 
 // $3, $4: behind that place, $5 rows at most. What somebody else has in hand just now is left to the next sweep: it waits for

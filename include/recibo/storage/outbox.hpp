@@ -71,7 +71,7 @@ struct held_claim {
   std::int32_t sequence = 0, attempt = 0;
 };
 // Longer leases for these claims of `by`, and for no others: a claim whose answer was lost is in nobody's hand, and has to run
-// out.
+// out. One that somebody holds locked keeps the lease that it has.
 boost::asio::awaitable<result<void>> extend_leases(postgres::pool& pool, std::string destination, dispatcher_id by,
                                                    std::vector<held_claim> in_hand, std::chrono::milliseconds lease,
                                                    postgres::deadline until);
@@ -97,17 +97,23 @@ struct attempt_outcome {
   // What it says of the destination, which is noted with it: it took something, or it did not; nullopt: nothing.
   std::optional<bool> taken;
 };
+struct held_row {
+  operation_id operation;
+  std::int32_t sequence = 0;
+};
 struct claims {
   std::vector<claimed_notification> all;
   // The probe was taken, and stands until then unless it is given back; nullopt: it was not asked for, or not to be had.
   std::optional<sys_micros> probe_until;
   // How many were put off with one before them.
   std::int64_t put_behind = 0;
+  // Whose outcome is not settled, as somebody holds the row: to be said again. Their attempts are on record.
+  std::vector<held_row> busy;
 };
 // Records what came back and claims what is due, in one transaction and one round trip: the next of an operation is claimed
 // with the outcome of the one before it. Claimed is the first of each operation that is due and that nobody holds, oldest first.
 // Rows that another dispatcher has claimed since, or a person has discarded, are left alone; the attempt is on record all the
-// same.
+// same. It waits for no row of a notification.
 boost::asio::awaitable<result<claims>> exchange_outbox(postgres::pool& pool, std::string destination, dispatcher_id by,
                                                        std::vector<attempt_outcome> done, std::optional<claim_query> next,
                                                        postgres::deadline until);
