@@ -198,16 +198,17 @@ boost::asio::awaitable<bool> upkeep::repair() {
   co_return false;
 }
 
+constexpr steady_clock::duration failed_pause = 2min;
 // What reads all timers, or all operations, has a hundredth of the time at most: meanwhile the figures stay. What failed says
-// nothing of how long it takes.
+// nothing of how long it takes, and is not tried at each pass.
 boost::asio::awaitable<std::optional<postgres::rows>> upkeep::query_rarely(const postgres::statement& what,
                                                                            postgres::parameters with,
                                                                            steady_clock::time_point& next) {
   const auto began = steady_clock::now();
   if (began < next) co_return std::nullopt;
   auto found = co_await parts_.pool.query(what, std::move(with), began + measure_limit);
+  next = steady_clock::now() + (found ? (steady_clock::now() - began) * 100 : failed_pause);
   if (!found) co_return std::nullopt;
-  next = steady_clock::now() + (steady_clock::now() - began) * 100;
   co_return std::move(*found);
 }
 
